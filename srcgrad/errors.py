@@ -105,9 +105,15 @@ class AttributeArgumentError(SrcgradError, AttributeError):
 
 
 class ImportArgumentError(SrcgradError, ImportError):
-    """What is imported in the function is not installed."""
+    """What is imported in the function is not in its module."""
 
     __str__ = SrcgradError.__str__  # ImportError has its own
+
+
+class ModuleArgumentError(ImportArgumentError, ModuleNotFoundError):
+    """A module that is imported in the function, and is not installed."""
+
+    __str__ = SrcgradError.__str__
 
 
 class KeyArgumentError(SrcgradError, KeyError):

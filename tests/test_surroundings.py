@@ -60,6 +60,24 @@ def returns_where_it_is_not(x):
     return x[0]
 
 
+def by_kind(x):
+    try:
+        import nothing_of_that_name  # noqa: F401
+    except ValueError:
+        y = x[0]
+    except ModuleNotFoundError:
+        y = x[0] * x[1]
+    except ImportError:
+        y = x[1]
+    try:
+        from math import nothing_of_that_name  # noqa: F401
+    except ModuleNotFoundError:
+        y = y + x[0]
+    except (TypeError, ImportError):
+        y = y * x[2]
+    return y
+
+
 def goes_on_in_a_loop(x):
     y = x[0]
     for k in range(3):
@@ -85,7 +103,7 @@ def number_or_array(x):
 
 PROGRAMS = [
     interpolated, area, grid, products, rows, silenced, returns_where_it_is_installed, returns_where_it_is_not,
-    goes_on_in_a_loop, number_or_array,
+    by_kind,     goes_on_in_a_loop, number_or_array,
 ]  # fmt: skip
 
 
@@ -103,3 +121,21 @@ def test_warnings_as_errors_are_refused():
 
     with pytest.raises(UnsupportedError, match="np.seterr"):
         grad(strict, jit=False).backward(X)
+
+
+def test_an_import_that_fails_again():
+    def raises_again(x):
+        try:
+            import nothing_of_that_name  # noqa: F401
+        except ImportError:
+            raise
+        return x[0]
+
+    def fails(x):
+        import nothing_of_that_name  # noqa: F401
+
+        return x[0]
+
+    for function in (raises_again, fails):
+        with pytest.raises(ImportError, match="nothing_of_that_name"):
+            grad(function, jit=False)(X)

@@ -28,12 +28,6 @@ class Probe(ast.Assign):
     found: Any
 
 
-class ImportProbe(ast.Assign):
-    """name = True, or False where what is imported is not installed."""
-
-    imports: list[ast.Import | ast.ImportFrom]
-
-
 class Caught(ast.Pass):
     """The beginning of a handler."""
 
@@ -63,14 +57,6 @@ def _swallows(stmt: ast.Try) -> bool:
     return any(isinstance(node, jumps) for final in stmt.finalbody for node in walk(final))
 
 
-def _is_import(stmt: ast.Try) -> bool:
-    return bool(stmt.handlers) and all(isinstance(part, (ast.Import, ast.ImportFrom)) for part in stmt.body)
-
-
-def _is_caught(stmt: ast.Try) -> bool:
-    return bool(stmt.handlers) and not _is_import(stmt)
-
-
 class _Tries(ast.NodeTransformer):
     def __init__(self, is_caught: bool) -> None:
         self.count = 0
@@ -96,7 +82,7 @@ class _Tries(ast.NodeTransformer):
         return self._replaced(node)
 
     def _replaced(self, node: ast.Try) -> ast.stmt | list[ast.stmt]:
-        outer, self.is_caught = self.is_caught, self.is_caught or _is_caught(node)
+        outer, self.is_caught = self.is_caught, self.is_caught or bool(node.handlers)
         node.body = self.block(node.body)
         self.is_caught = outer
         for handler in node.handlers:
@@ -106,8 +92,6 @@ class _Tries(ast.NodeTransformer):
             return node
         self.count += 1
         name = f".caught_{self.count}"
-        if _is_import(node):
-            return _conditional_import(node, name)
         probe = Probe([ast.Name(name, ast.Store())], ast.Constant(0))
         probe.watched, probe.kinds = copy.deepcopy(node.body), [handler.type for handler in node.handlers]
         probe.is_raised_again, probe.unreadable = False, {}
@@ -120,15 +104,6 @@ class _Tries(ast.NodeTransformer):
         if not node.finalbody:
             return out
         return located(ast.Try(out, [], [], node.finalbody), node)
-
-
-def _conditional_import(node: ast.Try, name: str) -> ast.stmt | list[ast.stmt]:
-    """try: import … except ImportError: …"""
-    probe = ImportProbe([ast.Name(name, ast.Store())], ast.Constant(True))
-    probe.imports = [part for part in node.body if isinstance(part, (ast.Import, ast.ImportFrom))]
-    found = ast.If(ast.Name(name, ast.Load()), [*node.body, *node.orelse], node.handlers[0].body)
-    out = [located(stmt, node) for stmt in (probe, found)]
-    return located(ast.Try(out, [], [], node.finalbody), node) if node.finalbody else out
 
 
 def _if_is(name: str, number: int, then: list[ast.stmt], orelse: list[ast.stmt]) -> ast.stmt:

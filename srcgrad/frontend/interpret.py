@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import is_device_array
-from ..errors import ImportArgumentError, NameArgumentError, SrcgradError, UnboundError
+from ..errors import ImportArgumentError, ModuleArgumentError, NameArgumentError, SrcgradError, UnboundError
 from ..ir import affine
 from ..ir.expressions import Array, Expr, Span, Var
 from ..ir.nodes import If, Raise, Stmt
@@ -241,8 +241,6 @@ class Interpreter:
         match stmt:
             case handlers.Probe():
                 tries.probe(self, stmt)
-            case handlers.ImportProbe():
-                self.env[stmt.targets[0].id] = constant(self.are_installed(stmt.imports))  # type: ignore[attr-defined]
             case handlers.Caught():
                 tries.enter_handler(self, stmt)
             case handlers.Again():
@@ -345,14 +343,6 @@ class Interpreter:
             case _:
                 self.build.refuse("only names, and items of lists and dicts, can be deleted")
 
-    def are_installed(self, imports: list[ast.Import | ast.ImportFrom]) -> bool:
-        try:
-            for part in imports:
-                self.import_names(part)
-        except ImportError:
-            return False
-        return True
-
     def import_names(self, stmt: ast.Import | ast.ImportFrom) -> None:
         namespace: dict[str, Any] = {}
         module = ast.Module([stmt], [])
@@ -360,7 +350,8 @@ class Interpreter:
         try:
             exec(compile(module, "<import>", "exec"), {"__package__": base.get("__package__")}, namespace)
         except ImportError as problem:
-            self.build.refuse(f"{type(problem).__name__}: {problem}", error=ImportArgumentError)
+            is_module = isinstance(problem, ModuleNotFoundError)
+            self.build.refuse(str(problem), error=ModuleArgumentError if is_module else ImportArgumentError)
         for name, value in namespace.items():
             place = _origin(stmt, name, base.get("__package__"))
             self.env[name] = constant(value) if place is None else self.outside(name, place)

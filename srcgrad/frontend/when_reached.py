@@ -19,6 +19,7 @@ from ..errors import (
     ImportArgumentError,
     IndexArgumentError,
     KeyArgumentError,
+    ModuleArgumentError,
     NameArgumentError,
     NoItemsError,
     NoneArgumentError,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 # What Python raises there, and what we do, which is one of these and shows the place.
 RAISED: dict[type[SrcgradError], tuple[type[Exception], str]] = {
     KeyArgumentError: (KeyError, "RuntimeKeyError"),
+    ModuleArgumentError: (ModuleNotFoundError, "RuntimeImportError"),
     ImportArgumentError: (ImportError, "RuntimeImportError"),
     IndexArgumentError: (IndexError, "BoundsError"),
     NameArgumentError: (NameError, "RuntimeNameError"),
