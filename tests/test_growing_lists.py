@@ -966,3 +966,41 @@ def test_remove_what_is_not_there() -> None:
 
     with pytest.raises(ValueError, match="not in"):
         grad(of_others, jit=False)(X)
+
+
+def shortened_in_an_inner_loop(x, n):
+    zs, i = list(x), 0
+    while i < n:
+        i += 1
+        for _ in range(i + 1):
+            zs.pop(0)
+    return sum(zs) * len(zs)
+
+
+def written_and_shortened(x, n):
+    zs = [v * v for v in x]
+    for i in range(n):
+        for j in range(i + 1):
+            zs[j] = zs[j] * x[i]
+        zs.pop()
+    return sum(zs) + len(zs)
+
+
+def pyramid(x, n):
+    zs, s = list(x), 0.0
+    while len(zs) > n:
+        for j in range(len(zs) - 1):
+            zs[j] = zs[j] + zs[j + 1] * 0.5
+        s += zs.pop()
+    return s + sum(zs)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+@pytest.mark.parametrize(
+    "function", [shortened_in_an_inner_loop, written_and_shortened, pyramid], ids=lambda f: f.__name__
+)
+def test_lists_that_inner_loops_shorten(function: Any, n: int) -> None:
+    x = np.array([0.7, -1.2, 0.4, 1.1, 0.9, -0.3, 1.4])
+    f = grad(function, jit=False)
+    assert f(x, n) == pytest.approx(function(x, n), rel=1e-13)
+    check_grad(f, x, n)

@@ -56,9 +56,11 @@ def enter(interpreter: Interpreter, name: str, value: TupleValue | Items, growth
         rows = with_room(interpreter, name, value, growth.row, start)
         return Items(rows, start, start, growth.row.weak, growth.row.inner, value.identity)
     grows, has_room = trips is None, True
-    if isinstance(value, Items) and (value.has_room or (trips is None and affine.same(growth.each, affine.ZERO))):
+    keeps = affine.same(growth.each, affine.ZERO)
+    is_as_wide = isinstance(value, Items) and value.rows.dtype == growth.row.dtype
+    if isinstance(value, Items) and (value.has_room or (keeps and (trips is None or is_as_wide))):
         rows, grows, has_room = value.rows, value.grows, value.has_room
-    elif trips is None and affine.same(growth.each, affine.ZERO):
+    elif trips is None and keeps:
         grows, rows = False, with_room(interpreter, name, value, growth.row, start)
     elif trips is None:
         start = build.capture(start, "n")
@@ -119,6 +121,9 @@ def close(
     """At the end of the body: how many items did the iteration add?  Raises `Grows` where more was learnt."""
     if growth is not None and isinstance(end, Items) and end.grows:
         return
+    if growth is not None and isinstance(entry, Items) and isinstance(end, Items):
+        if end.rows != entry.rows and not lists_of_none.is_flagged(end.inner):
+            interpreter.build.refuse(f"the items of {_called(name)} are put into other memory in a loop", ITS_ITEMS)
     is_told_now = lists_of_none.is_nothing(entry) and not lists_of_none.is_nothing(end)  # what its items are
     added = affine.sub(most_of(end), most_of(entry))
     each = _at_most(added, loop)
