@@ -54,6 +54,7 @@ class SrcgradError(Exception):
         self.span = span
         self.because = because
         self.help = help
+        self.depth = -1  # of the loops and branches in which the frontend comes to it; -1: it is found out later
 
     def __str__(self) -> str:
         return "\n".join((self.message, *_where(self.span, self.because), *(f"  help: {line}" for line in self.help)))

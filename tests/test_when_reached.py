@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from srcgrad import NameArgumentError, NoneArgumentError, UnsupportedError, grad
+from srcgrad import IndexArgumentError, NameArgumentError, NoneArgumentError, UnsupportedError, grad
 from srcgrad.testing import check_grad
 
 TABLE = (0.1, 0.2, 0.3)
@@ -266,3 +266,19 @@ def test_what_numpy_compares_with_none_is_no_error_of_python():
 
     with pytest.raises(UnsupportedError, match="NoneType"):
         grad(compared, jit=False)(np.ones(2))
+
+
+def test_errors_that_are_found_out_later_are_no_errors_of_the_path():
+    def later(x, w=None):
+        items, s = [], x[0]
+        if x[0] > 0.0:
+            if x[0] > 50.0:
+                s = s * w
+            for i in range(len(x)):
+                if x[i] > 5.0:
+                    s = s + items[0]
+                s = s * x[i]
+        return s
+
+    with pytest.raises(IndexArgumentError):
+        grad(later, jit=False)(np.ones(3))

@@ -109,7 +109,6 @@ class Builder:
         self.reduced = ReducedBefore()  # so are sums, and what is greatest and least
         self.either: set[Expr] = set()  # Python's numbers on one path, NumPy's on another, and what is made of them
         self.watches: list[Any] = []  # the `try` statements whose bodies are probed, from the outermost on
-        self.depth_of_refusal = 0
         self.items_on_demand = 0  # what asks for items one by one, and may stop early, around what is read
 
     @property
@@ -262,8 +261,9 @@ class Builder:
     ) -> NoReturn:
         if not help and error is UnsupportedError:
             help = (PLAIN_HELP,)
-        self.depth_of_refusal = self.depth
-        raise error(message, span=self.span, help=tuple(help), because=because)
+        problem = error(message, span=self.span, help=tuple(help), because=because)
+        problem.depth = self.depth
+        raise problem
 
     def refuse_unusable(self, value: Any, what: str | ast.expr = "") -> None:
         """What may only be held under a name is read: where the name is known, `what`."""

@@ -198,7 +198,7 @@ def probe(interpreter: Interpreter, stmt: Probe) -> None:
                 interpreter.block(body)
             except tuple(RAISED) as problem:
                 error, _ = raised_for(problem)
-                is_here = build.depth_of_refusal == depth + 1 and not isinstance(problem, UnboundError)
+                is_here = problem.depth == depth + 1 and not isinstance(problem, UnboundError)
                 if not is_here or watch.catches(error) is None:
                     raise
                 build.emit(Raise(error.__name__, problem.message))

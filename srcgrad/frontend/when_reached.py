@@ -57,7 +57,7 @@ def ends(interpreter: Interpreter, run: Callable[[], Any]) -> bool:
     except NotYetKnown:
         return True
     except tuple(RAISED) as problem:
-        if build.depth_of_refusal != build.depth:
+        if problem.depth != build.depth:
             raise
         interpreter.failed = problem
         error, ours = raised_for(problem)
