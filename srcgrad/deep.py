@@ -10,7 +10,7 @@ import contextvars
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
@@ -28,11 +28,11 @@ def deeper_if_need_be(work: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(work)
     def done(*args: P.args, **kwargs: P.kwargs) -> T:
-        try:
+        if _is_deep.get():
             return work(*args, **kwargs)
-        except RecursionError:
-            if _is_deep.get():
-                raise
+        if not _one_at_a_time.locked():  # while another thread has raised the limit, it guards no small stack
+            with suppress(RecursionError):
+                return work(*args, **kwargs)
         return _with_room(lambda: work(*args, **kwargs))
 
     return done
