@@ -121,9 +121,6 @@ def close(
     """At the end of the body: how many items did the iteration add?  Raises `Grows` where more was learnt."""
     if growth is not None and isinstance(end, Items) and end.grows:
         return
-    if growth is not None and isinstance(entry, Items) and isinstance(end, Items):
-        if end.rows != entry.rows and not lists_of_none.is_flagged(end.inner):
-            interpreter.build.refuse(f"the items of {_called(name)} are put into other memory in a loop", ITS_ITEMS)
     is_told_now = lists_of_none.is_nothing(entry) and not lists_of_none.is_nothing(end)  # what its items are
     added = affine.sub(most_of(end), most_of(entry))
     each = _at_most(added, loop)
@@ -133,6 +130,7 @@ def close(
     if loop.over is None:
         stays = affine.same(each, affine.ZERO)
         if stays and growth is not None and not is_told_now:
+            _refuse_other_memory(interpreter, name, entry, end)
             return
         if growth is not None and not affine.same(growth.each, affine.ZERO):
             _refuse_growing(interpreter, name)
@@ -149,8 +147,16 @@ def close(
     if growth is None or is_told_now or not affine.same(growth.each, each):
         row = common_row(interpreter, [*row_of_list(interpreter, entry), *row_of_list(interpreter, end)])
         raise Grows(end.identity, _row_ahead(interpreter, name, row, inside, loop), each)
+    _refuse_other_memory(interpreter, name, entry, end)
     if each == added and affine.same(length_of(end), most_of(end)):
         loop.steady.add(end.identity)
+
+
+def _refuse_other_memory(interpreter: Interpreter, name: str, entry: Any, end: Any) -> None:
+    """The next iteration reads what the list has at the head of the loop."""
+    if isinstance(entry, Items) and isinstance(end, Items) and not lists_of_none.is_flagged(end.inner):
+        if end.rows != entry.rows:
+            interpreter.build.refuse(f"the items of {_called(name)} are put into other memory in a loop", ITS_ITEMS)
 
 
 def _row_ahead(interpreter: Interpreter, name: str, row: Row, inside: set[Any], loop: Inside) -> Row:
