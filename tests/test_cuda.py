@@ -30,7 +30,7 @@ SIMULATED = {
         named("extremes columns parted_loops benchmarks examples sweeps gathered ahead where_read layouts"),
         455,
     ),
-    "rows": (named("held steps checkpoints first_steps remainders scans flat in_parallel apart"), 616),
+    "rows": (named("held steps checkpoints first_steps remainders scans flat in_parallel apart narrow"), 627),
 }
 SOME = (
     "black_scholes or mandelbrot or rk4 or scattered or mixture or two_layers or softmax or stencil or conjugate or "
@@ -43,7 +43,7 @@ OTHERS = (
 )
 VIRTUAL = {
     "programs": ([*named("programs"), "-k", f"({SOME}) and not (conjugate and float32)"], 10),
-    "launches": (named("launches errors arrays virtual arithmetic"), 95),
+    "launches": (named("launches errors arrays virtual arithmetic narrow"), 106),
     "loops": (named("kept sums again layouts"), 72),
     "parts": ([*named("steps library"), "-k", "not float32 and (test_cuda_steps or long_sums)"], 22),
     "scans": (

@@ -154,7 +154,7 @@ def load(generated: Any, options: Any, cache: bool) -> ModuleType:
         kernel.fastmath = options.fastmath
         if not device.SIMULATED:
             kernel.key = files.digest(_what_is_compiled(kernel.function), *how)
-            kernel.cache = kept_kernels(kernel.key) if cache else None
+            kernel.kept = kept_kernels if cache else None
     return module
 
 
@@ -210,9 +210,9 @@ def ptx(generated: Any, cc: tuple[int, int], options: Any) -> dict[str, str]:
     out = {}
     for name, signature in generated.facts.kernels:
         types = eval(signature, vars(numba.types))
-        function = getattr(module, name).function
-        with compiled_as_kernel(function):
-            out[name], _ = cuda.compile_ptx(function, types, cc=cc, fastmath=options.fastmath)
+        kernel = getattr(module, name)
+        with compiled_as_kernel(kernel.function, is_resident=kernel.resident):
+            out[name], _ = cuda.compile_ptx(kernel.function, types, cc=cc, fastmath=options.fastmath)
     return out
 
 

@@ -57,9 +57,10 @@ from ..passes.extremes import NEUTRAL
 from ..passes.info import memory_at_a_time, memory_of, roots_of
 from ..passes.offload import FIRST_LANE
 from .block_sums import cleared, flushed, place_in_block, shared_arrays, zero
+from .branches_read_first import branches_read_first
 from .grid_sums import DONE, Sum, made_one
 from .kernel_text import Lines, lines_of, local_array, operand, pop, push, raising, refused_complex, said, text_of
-from .read_ahead import Reads, in_turns, inside, lanes_read_ahead, not_negative, read_ahead, read_once
+from .read_ahead import Reads, in_turns, lanes_read_ahead, read_ahead, read_once
 from .rows_together import Form, meeting_once, together
 from .several_elements import Elements, Several, over_elements, several_elements
 from .signatures import Signatures
@@ -246,7 +247,7 @@ class _Writer:
         if kernel.by_rows:
             return lanes_read_ahead(body, fresh, memory), ()
         if kernel.scratch or kernel.stacks or not self.shares:
-            return body, ()
+            return body if summed else branches_read_first(kernel, self.kernels.names, self.kernels.apart), ()
         reads, body = read_ahead(body, self.along_axis.index, fresh, memory)
         return body, reads
 
@@ -269,8 +270,7 @@ class _Writer:
         """The loops over the grid, around one iteration.
 
         Where threads have nothing of their own, there are as many as iterations along the innermost axis: that is a
-        condition, not a loop, for which LLVM would count the trips of each thread by a division.  And an index that is
-        known not to be negative is one that Numba need not wrap.
+        condition, not a loop, for which LLVM would count the trips of each thread by a division.
         """
         kernel, on_grid, summed = self.kernel, self.on_grid, self.summed
         count = len(on_grid)
@@ -285,9 +285,6 @@ class _Writer:
             goes_on: Expr = Call("lt" if step > 0 else "gt", (axis.index, said(axis.stop, None)), BOOL)
             if summed is not None and axis is summed.beside:  # they meet in the loop
                 goes_on = Call("lt", (Call("sub", (axis.index, BESIDE), INT64), said(axis.stop, None)), BOOL)
-            known = inside(axis.index, axis.start, goes_on) if step > 0 else goes_on
-            if once:
-                goes_on = known
             if several and axis is innermost:
                 index = start + (scaled if step == 1 else scaled.format("({})"))
                 form = several.in_form(self.of_one_thread, body)
@@ -297,11 +294,10 @@ class _Writer:
                 turns: Block = (If(goes_on, body),)
             elif reads:
                 ahead = Var(self.of(axis.index, "ahead"), INT64)
-                turns = in_turns(axis.index, ahead, scaled.format(stride), goes_on, known, reads, body)
+                turns = in_turns(axis.index, ahead, scaled.format(stride), goes_on, reads, body)
                 reads = ()
             else:
-                one = (If(not_negative(axis.index), body),) if known is not goes_on else body
-                turns = (While(axis.index, goes_on, (*one, Lines(f"{name} += {scaled.format(stride)}"))),)
+                turns = (While(axis.index, goes_on, (*body, Lines(f"{name} += {scaled.format(stride)}"))),)
             body = (Lines(f"{name} = {start}{scaled.format(first)}"), *turns)
             if summed is not None and axis is summed.axis:
                 body = self.with_totals(body, goes_on, summed, axis is on_grid[-1])
@@ -330,7 +326,7 @@ class _Writer:
         runs = Var(self.kernels.names.fresh("runs"), BOOL)
         if summed.beside is not None:
             j = summed.beside
-            goes_on = both(inside(j.index, j.start, Call("lt", (j.index, said(j.stop, None)), BOOL)), goes_on)
+            goes_on = both(Call("lt", (j.index, said(j.stop, None)), BOOL), goes_on)
         ahead = [Lines(f"{total.name} = {zero(total)}") for total in summed.totals]
         joined = lines_of(list(within_warp(summed.totals, runs)) if in_warp and self.form.shuffles else [])
         added = If(runs, self.of_one_thread(summed.added))

@@ -17,6 +17,7 @@ from numba.core import cgutils
 from numba.core.analysis import compute_cfg_from_blocks
 
 from srcgrad.backends.range_loops import RangeLower
+from srcgrad.runtime.asked_of_loops import AS_IT_IS, ask
 
 FACTS = "srcgrad_facts"  # under this name they travel in Numba's metadata of a compilation
 
@@ -57,21 +58,13 @@ class LoopLower(RangeLower):
             return
         wishes: list[tuple[Any, ...]] = []
         if line in self._facts.vectors:  # not to be unrolled, until it has been vectorised
-            wishes.append(("llvm.loop.unroll.disable",))
+            wishes.append(AS_IT_IS)
         if line in self._facts.masked:
             wishes.append(("llvm.loop.vectorize.predicate.enable", cgutils.true_bit))
         if line in self._groups:
             wishes.append(("llvm.loop.parallel_accesses", self._groups[line]))
         if wishes:
-            self._wish(self.builder.block.terminator, wishes)
-
-    def _wish(self, jump: Any, wishes: list[tuple[Any, ...]]) -> None:
-        """Ask LLVM for something about the loop that the jump closes."""
-        module = self.module
-        nodes = [module.add_metadata(words) for words in wishes]
-        loop = MDValue(module, (), name=str(len(module.metadata)))
-        loop.operands = (loop, *nodes)  # a loop is told apart by naming itself, which `add_metadata` can't write
-        jump.set_metadata("llvm.loop", loop)
+            ask(self.module, self.builder.block.terminator, wishes)
 
     def _mark_apart(self, access: Any) -> None:
         """Say of an access in which loop nothing else touches its element."""

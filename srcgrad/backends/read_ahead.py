@@ -5,11 +5,11 @@ while j < m:                             j_ahead = lane
     s += x[i, j] * x[i, j]               while j_ahead < m:
     j += 32                                  for turn in range(4):
                                                  j = j_ahead + 32 * turn
-                                       →         if j >= 0 and j < m:
+                                       →         if j < m:
                                                      x_ahead[turn] = x[i, j]
                                              for turn in range(4):
                                                  j = j_ahead + 32 * turn
-                                                 if j >= 0 and j < m:
+                                                 if j < m:
                                                      s += x_ahead[turn] * x_ahead[turn]
                                              j_ahead += 128
 
@@ -25,7 +25,7 @@ from dataclasses import replace
 from itertools import islice
 
 from ..ir import affine
-from ..ir.expressions import BOOL, Array, Call, Expr, Load, Var, both
+from ..ir.expressions import Array, Expr, Load, Var
 from ..ir.nodes import (
     TURN,
     Assign,
@@ -119,8 +119,8 @@ def lanes_read_ahead(body: Block, fresh: Fresh, memory: Mapping[str, str]) -> Bl
     return rewrite_block(body, change)
 
 
-def in_turns(index: Var, ahead: Var, stride: str, ends: Expr, goes_on: Expr, reads: Reads, body: Block) -> Block:
-    """The loop from `index` on, some turns at a time: while it `ends` not, and each turn where it `goes_on`."""
+def in_turns(index: Var, ahead: Var, stride: str, goes_on: Expr, reads: Reads, body: Block) -> Block:
+    """The loop from `index` on, some turns at a time."""
     further = str(TURNS * int(stride)) if stride.isdigit() else f"{TURNS} * {stride}"
     at = f"{ahead.name} + {stride} * turn"
     several = (
@@ -129,16 +129,7 @@ def in_turns(index: Var, ahead: Var, stride: str, ends: Expr, goes_on: Expr, rea
         Lines(f"{ahead.name} += {further}"),
     )
     made = lines_of([local_array(place) for place, _ in reads])
-    return (*made, Lines(f"{ahead.name} = {index.name}"), While(ahead, substitute(ends, {index: ahead}), several))
-
-
-def inside(index: Var, start: Expr, goes_on: Expr) -> Expr:
-    """The same condition; an index that is known not to be negative is one that Numba need not wrap."""
-    return both(not_negative(index), goes_on) if affine.is_at_least(start, 0) else goes_on
-
-
-def not_negative(index: Var) -> Expr:
-    return Call("ge", (index, affine.ZERO), BOOL)
+    return (*made, Lines(f"{ahead.name} = {index.name}"), While(ahead, substitute(goes_on, {index: ahead}), several))
 
 
 def turns(at: str, index: Var, count: Expr, goes_on: Expr, body: Block) -> Block:
@@ -152,6 +143,6 @@ def stores(reads: Reads) -> Block:
 
 
 __all__ = [
-    "Reads", "in_turns", "inside", "lanes_read_ahead", "not_negative", "read_ahead", "read_once",
+    "Reads", "in_turns", "lanes_read_ahead", "read_ahead", "read_once",
     "stores", "turns",
 ]  # fmt: skip

@@ -21,7 +21,7 @@ from ..ir.walk import expressions, loads, statements
 from ..passes.offload import HELD_ROWS
 from .block_sums import zero
 from .kernel_text import Lines, chosen, lines_of, of_lane, text_of
-from .read_ahead import in_turns, inside, stores, turns
+from .read_ahead import in_turns, stores, turns
 
 Naming = Callable[[Var, str], str]  # the name of something that belongs to a number
 Joined = Callable[[str, str], str]  # what two of them make
@@ -80,13 +80,12 @@ def together(loop: Lanes, by_rows: str, form: Form, of: Naming) -> Block:
     joined += [(var, partial(chosen, op, var.dtype)) for var, op in loop.extremes]
     goes_on = Call("lt", (index, loop.stop), BOOL)
     lanes = form.threads if by_rows == "block" else form.lanes
-    known = inside(index, loop.start, goes_on)
     if loop.held:
         at, count = f"{start}lane + {lanes} * turn", affine.integer(form.held)
-        whole = (*turns(at, index, count, known, stores(loop.reads)), *turns(at, index, count, known, loop.body))
+        whole = (*turns(at, index, count, goes_on, stores(loop.reads)), *turns(at, index, count, goes_on, loop.body))
     elif loop.reads:
         first = Var(of(index, "ahead"), index.dtype)
-        whole = in_turns(index, first, str(lanes), goes_on, known, loop.reads, loop.body)
+        whole = in_turns(index, first, str(lanes), goes_on, loop.reads, loop.body)
     else:
         whole = (While(index, goes_on, (*loop.body, Lines(f"{index.name} += {lanes}"))),)
     learnt = lines_of([*(_exchanged(by_rows, form, of, joined) if joined else []), *behind])

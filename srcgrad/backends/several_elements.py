@@ -135,13 +135,13 @@ def several_elements(
     if not all(isinstance(stmt, SIMPLE) for stmt in statements(kernel.body)):
         return None
     by_one = all(affine.same(axis.step, affine.ONE) for axis in kernel.axes)
-    question = _Reader(kernel, names, memory).question(kernel.body) if by_one else None
+    question = Reader(kernel, names, memory).question(kernel.body) if by_one else None
     common: Block = ()
     whole = kernel.body
     if question is None:
         common, own = in_common(kernel, on_grid[0], on_grid, kernel.body, names, memory)
         kernel = replace(kernel, body=own)
-    reader = _Reader(kernel, names, memory)
+    reader = Reader(kernel, names, memory)
     ahead, body = reader.block(question.then if question else kernel.body, {})
     work = sum(additions(expr) for stmt in statements(body) for expr in expressions(stmt))
     along = on_grid[0].index if len(on_grid) > 1 else None
@@ -154,7 +154,9 @@ def several_elements(
     return Several(count, common, made, ahead, body, *((question.condition, whole) if question else ()))
 
 
-class _Reader:
+class Reader:
+    """What an element wants to read, ahead of all that is computed of it."""
+
     def __init__(self, kernel: Kernel, names: Names, memory: Mapping[str, str]) -> None:
         self.names, self.memory = names, memory
         self.rooms: dict[Load, Load] = {}
@@ -175,8 +177,8 @@ class _Reader:
         out: list[Stmt] = []
         for load in (load for stmt in block for expr in expressions(stmt) for load in sure_loads(expr)):
             if load not in known and self.is_there(load):
-                known[load] = room = self.room(load)
-                ahead.append(Store(room.array, (TURN,), load))
+                known[load], read = self.room(load)
+                ahead.append(read)
         for stmt in block:
             own = map_expressions(stmt, lambda expr: rewrite(expr, lambda part: known.get(part, part)))
             if isinstance(stmt, If):
@@ -240,11 +242,12 @@ class _Reader:
     def is_steady(self, expr: Expr) -> bool:
         return not variables(expr) & self.changed
 
-    def room(self, load: Load) -> Load:
+    def room(self, load: Load) -> tuple[Expr, Stmt]:
+        """Where it is from then on, and the statement that brings it there."""
         if load not in self.rooms:
             array = Array(self.names.fresh(f"{load.array.name}_ahead"), load.dtype, (Const(MOST_TURNS, INT64),))
             self.rooms[load] = Load(array, (TURN,))
-        return self.rooms[load]
+        return self.rooms[load], Store(self.rooms[load].array, (TURN,), load)
 
 
 def _words(loads_ahead: tuple[Load, ...], count: int, along: Var | None) -> int:
@@ -263,4 +266,4 @@ def _questions(block: Block) -> int:
     return sum(len(parts_of(stmt.condition)) for stmt in statements(block) if isinstance(stmt, If))
 
 
-__all__ = ["Elements", "Several", "over_elements", "several_elements"]
+__all__ = ["Elements", "Reader", "Several", "over_elements", "several_elements"]

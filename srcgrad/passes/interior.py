@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..ir import affine
-from ..ir.expressions import INT64, Call, Expr
+from ..ir.expressions import INT64, Call, Expr, negated
 from ..ir.nodes import Block, For, Function, If, Stmt, While
 from ..ir.walk import blocks, loads, statements, variables, with_blocks
 from .alternate import nest_of, within
@@ -90,12 +90,11 @@ class _Body:
             if not isinstance(stmt, If) or stmt.orelse:
                 out.append(stmt)
                 continue
+            left = all_of(part for part in _asked(stmt.condition) if not self.is_of_place(part))
             if _is_negated(stmt.condition):
-                if not all(map(self.is_of_place, _asked(stmt.condition))):
-                    out.append(stmt)
+                out += (replace(stmt, condition=negated(left)),) if left is not None else ()
                 continue
             then = self.unasked(stmt.then)
-            left = all_of(part for part in parts_of(stmt.condition) if not self.is_of_place(part))
             out += then if left is None else (replace(stmt, condition=left, then=then),)
         return tuple(out)
 

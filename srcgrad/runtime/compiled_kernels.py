@@ -16,18 +16,28 @@ NOTHING_TO_DO = {"inline_closure_likes", "nopython_rewrites", "reconstruct_ssa",
 
 
 @contextmanager
-def compiled_as_kernel(function: Callable[..., Any]) -> Iterator[None]:
-    """While a generated function is compiled, under the lock of the compiler of kernels."""
+def compiled_as_kernel(
+    function: Callable[..., Any], is_narrow: bool = True, is_resident: bool = False
+) -> Iterator[None]:
+    """While a generated function is compiled, under the lock of the compiler of kernels.
+
+    `is_narrow`: for arrays and axes that are not longer than `LONGEST`.  `is_resident`: its threads go round often.
+    """
     from numba.cuda import compiler
     from numba.cuda.core.compiler_lock import global_compiler_lock
     from numba.cuda.descriptor import cuda_target
+
+    from srcgrad.runtime.kernel_elements import ABOUT, About, LowerKernel
 
     class KernelCompiler(compiler.CUDACompiler):
         def define_pipelines(self) -> list[Any]:
             pipelines = super().define_pipelines()
             if self.state.func_id.func is function:  # functions of Numba's own that it calls may need them all
+                self.state.metadata[ABOUT] = About(is_narrow, is_resident)
                 for passes in pipelines:
-                    passes.passes[:] = [item for item in passes.passes if item[0]._name not in NOTHING_TO_DO]
+                    kept = [item for item in passes.passes if item[0]._name not in NOTHING_TO_DO]
+                    ours = {compiler.CUDANativeLowering: LowerKernel}
+                    passes.passes[:] = [(ours.get(each, each), words) for each, words in kept]
                     passes.finalize()
             return pipelines
 

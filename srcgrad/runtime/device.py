@@ -30,7 +30,7 @@ from srcgrad.runtime.device_memory import (
     zeros_together,
 )
 from srcgrad.runtime.errors import MoreRows
-from srcgrad.runtime.launching import Configured
+from srcgrad.runtime.launching import LONGEST, Configured
 
 THREADS = 8 if SIMULATED else 256  # of a block; in the simulator each is one of Python's
 LANES = 8 if SIMULATED else 32  # threads that run a row together: a warp
@@ -65,17 +65,23 @@ def _of_routines() -> Exception | None:
 # --------------------------------------------------------------------------------------------------------- kernels
 
 
-def on_grid(code: Any, grid: int | tuple[int, ...], block: int | tuple[int, ...], shared_bytes: int = 0) -> Any:
-    """Compiled code with what it is launched by, on the stream of this call."""
-    return _on_grid(code, grid, block, shared_bytes, running.pointer, running.device)
+def on_grid(
+    code: Any,
+    grid: int | tuple[int, ...],
+    block: int | tuple[int, ...],
+    shared_bytes: int = 0,
+    for_long: Callable[[], Any] | None = None,
+) -> Any:
+    """Compiled code with what it is launched by, on the stream of this call; what makes another one for long arrays."""
+    return _on_grid(code, grid, block, shared_bytes, for_long, running.pointer, running.device)
 
 
 @lru_cache(1000)
-def _on_grid(code: Any, grid: Any, block: Any, shared_bytes: int, pointer: int, device: int) -> Any:
+def _on_grid(code: Any, grid: Any, block: Any, shared_bytes: int, for_long: Any, pointer: int, device: int) -> Any:
     if SIMULATED:
         return copy(code)[grid, block, 0, shared_bytes]  # the simulator's own would remember the last grid alone
     grid, block = (shape if isinstance(shape, tuple) else (shape,) for shape in (grid, block))
-    return Configured(code, grid, block, pointer, shared_bytes)
+    return Configured(code, grid, block, pointer, shared_bytes, for_long)
 
 
 _compiled: dict[str, Any] = {}  # kernels, by their keys
@@ -102,19 +108,38 @@ class Kernel:
         self.may_stop = "status" in names  # its threads look at it, or report there
         self.fastmath = False
         self.key = ""  # what tells apart what is compiled
-        self.cache: Any = None  # where its machine code is kept
+        self.kept: Callable[[str], Any] | None = None  # by a key: where machine code is kept
         self.launches: dict[Any, Launch] = {}
 
     @cached_property
     def compiled(self) -> Any:
-        if self.key in _compiled:  # of another module
-            return _compiled[self.key]
+        return self._compiled(is_narrow=True)
+
+    @cached_property
+    def compiled_for_long(self) -> Any:
+        """The same for arrays and axes that are longer than `LONGEST`."""
+        return self._compiled(is_narrow=False)
+
+    def for_long(self) -> Any:
+        return self.compiled_for_long
+
+    def _compiled(self, is_narrow: bool) -> Any:
+        key = self.key if is_narrow else f"{self.key} for long arrays"
+        if key in _compiled:  # of another module
+            return _compiled[key]
         made = cuda.jit(self.function, fastmath=self.fastmath)
-        if self.cache is not None:
-            made._cache = self.cache
+        if self.kept is not None:
+            made._cache = self.kept(key)
         if not SIMULATED:
-            made.compile = _compiling(made.compile, self.function)
-        return _compiled.setdefault(self.key, made) if self.key else made
+            made.compile = self._compiling(made.compile, is_narrow)
+        return _compiled.setdefault(key, made) if self.key else made
+
+    def _compiling(self, compile_for: Callable[[Any], Any], is_narrow: bool) -> Callable[[Any], Any]:
+        def compiling(signature: Any) -> Any:
+            with compiled_as_kernel(self.function, is_narrow, self.resident):
+                return compile_for(signature)
+
+        return compiling
 
     def __getitem__(self, lengths: int | tuple[int, ...]) -> Launch:
         key = lengths, running.pointer, running.device
@@ -129,14 +154,6 @@ class Kernel:
     def by_one(self) -> Launch:
         """The kernel by one thread."""
         return self[()]
-
-
-def _compiling(compile_for: Callable[[Any], Any], function: Callable[..., Any]) -> Callable[[Any], Any]:
-    def compiling(signature: Any) -> Any:
-        with compiled_as_kernel(function):
-            return compile_for(signature)
-
-    return compiling
 
 
 MOST_TURNS = 4  # of a thread along the outermost of three axes
@@ -200,7 +217,9 @@ class Launch:
     def configure(self, shared_bytes: int) -> None:
         self.shared_bytes = shared_bytes
         self.sums.clear()  # there may be other blocks
-        self.configured = on_grid(self.kernel.compiled, self.grid, self.block, shared_bytes)
+        is_long = any(length > LONGEST for length in self.lengths)
+        code = self.kernel.compiled_for_long if is_long else self.kernel.compiled
+        self.configured = on_grid(code, self.grid, self.block, shared_bytes, self.kernel.for_long)
 
     def fit(self, args: tuple[Any, ...]) -> None:
         """Room for the sums of a block, where they are few."""

@@ -86,7 +86,7 @@ class Pool:
             size *= int(length)
         nowhere = driver.MemoryPointer(None, driver.binding.CUdeviceptr(0), 0) if size else None
         first = DeviceNDArray(tuple(map(int, shape)), tuple(reversed(strides)), dtype, gpu_data=nowhere)
-        number, like = number_of(first._numba_type_), dict(first.__dict__)
+        number, like = number_of(first._numba_type_, first.shape), dict(first.__dict__)
         words = head(first.size, dtype), (*first.shape, *first.strides)
         return like, DeviceNDArray, size, driver.MemoryPointer, number, *words
 

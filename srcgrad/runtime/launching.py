@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from collections.abc import Callable
 from functools import cache
+from math import prod
 from threading import Lock
 from typing import Any
 
@@ -21,6 +23,8 @@ import numpy as np
 from numba.core import types
 
 NUMBERS = frozenset((int, float, bool, *np.sctypeDict.values()))
+LONGEST = 1 << 27  # elements of arrays, and of axes, that kernels go over by numbers of 32 bits
+LONG = 1 << 32  # more than there are types of arrays
 WORDS = "_srcgrad_words"  # where an array remembers its type, by number, and what kernels take for it
 
 _numbers: dict[Any, int] = {}  # of the types of arrays
@@ -31,9 +35,10 @@ _codes = {  # how a number is packed: every argument begins at a multiple of eig
 }  # fmt: skip
 
 
-def number_of(kind: types.Array) -> int:
-    """One number for each type of an array: quicker to compare than the type itself."""
-    return _numbers.setdefault(kind, len(_numbers))
+def number_of(kind: types.Array, shape: tuple[int, ...]) -> int:
+    """One number for each type of an array, and another one where it is long: quicker to compare than the type."""
+    number = _numbers.setdefault(kind, len(_numbers))
+    return LONG + number if max(prod(shape), *shape, 0) > LONGEST else number
 
 
 def words_of(array: Any) -> tuple[int, tuple[int, ...]]:
@@ -42,7 +47,7 @@ def words_of(array: Any) -> tuple[int, tuple[int, ...]]:
     if known is None:
         where = array.device_ctypes_pointer.value or 0
         words = (*head(array.size, array.dtype), where, *array.shape, *array.strides)
-        known = vars(array)[WORDS] = number_of(array._numba_type_), words
+        known = vars(array)[WORDS] = number_of(array._numba_type_, array.shape), words
     return known
 
 
@@ -55,9 +60,15 @@ class Configured:
     """A compiled kernel on a grid, on a stream of one device."""
 
     def __init__(
-        self, code: Any, grid: tuple[int, ...], block: tuple[int, ...], pointer: int, shared_bytes: int
+        self,
+        code: Any,
+        grid: tuple[int, ...],
+        block: tuple[int, ...],
+        pointer: int,
+        shared_bytes: int,
+        for_long: Callable[[], Any] | None = None,
     ) -> None:
-        self.code = code
+        self.code, self.for_long = code, for_long
         self.shape = (*grid, 1, 1)[:3] + (*block, 1, 1)[:3] + (shared_bytes,)
         self.pointer = pointer
         self.prepared: dict[tuple[Any, ...], Prepared] = {}
@@ -77,7 +88,9 @@ class Configured:
         key = tuple(kinds)
         prepared = self.prepared.get(key)
         if prepared is None:
-            prepared = self.prepared[key] = Prepared(self.code, args, self.pointer)
+            is_long = any(type(kind) is int and kind >= LONG for kind in kinds)
+            code = self.for_long() if self.for_long and is_long else self.code
+            prepared = self.prepared[key] = Prepared(code, args, self.pointer)
         prepared.launch(self.shape, values)
 
 
