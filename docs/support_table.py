@@ -319,7 +319,7 @@ OLD_NAMES = {"np.row_stack"}  # that not every NumPy has
 
 # fmt: off
 NOT_DIFFERENTIABLE = {
-    "array_equiv", "bitwise_count", "can_cast", "common_type", "intersect1d", "is_busday", "iscomplex",
+    "array_equiv", "bitwise_count", "can_cast", "intersect1d", "is_busday", "iscomplex",
     "iscomplexobj", "isdtype", "isfortran", "isin", "isnat", "isreal", "isrealobj", "issubdtype", "mask_indices",
     "may_share_memory", "min_scalar_type", "mintypecode", "packbits", "setdiff1d", "setxor1d", "shares_memory",
     "sort_complex", "typename", "union1d", "unique_all", "unique_counts", "unique_inverse", "unique_values",
@@ -331,7 +331,7 @@ NEVER = {
     "flatiter", "format_float_positional", "format_float_scientific", "from_dlpack", "frombuffer", "fromfile",
     "fromiter", "frompyfunc", "fromregex", "fromstring", "genfromtxt", "get_include", "get_printoptions",
     "getbufsize", "geterr", "geterrcall", "info", "load", "loadtxt", "matrix", "memmap", "nditer", "nested_iters",
-    "poly1d", "printoptions", "recarray", "require", "save", "savetxt", "savez", "savez_compressed",
+    "poly1d", "printoptions", "recarray", "save", "savetxt", "savez", "savez_compressed",
     "set_printoptions", "setbufsize", "seterr", "seterrcall", "show_config", "show_runtime", "test", "ufunc",
 }
 # fmt: on

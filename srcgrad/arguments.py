@@ -33,7 +33,7 @@ NUMBERS = (np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16,
 # fmt: on
 LEAVES = frozenset({np.ndarray, *WEAK, *NUMBERS, np.longlong, np.ulonglong})
 _KINDS = {np.dtype(number).str for number in NUMBERS}
-_CALLABLE = (types.FunctionType, types.BuiltinFunctionType, partial, np.ufunc, type, np.dtype)
+_CALLABLE = (types.FunctionType, types.BuiltinFunctionType, type(np.median), partial, np.ufunc, type, np.dtype)
 
 
 def flatten(value: Any, name: str, leaves: list[Any]) -> Pattern:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC, ABCMeta, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -246,6 +246,40 @@ def test_abstract_classes() -> None:
     assert f.backward(2.0) == 24.0
     with pytest.raises(SrcgradError):
         grad(lambda x: Shape(x).size, jit=False)(2.0)
+
+
+class Collecting(ABCMeta):
+    """It has its part when a class is made: no instance is made by it."""
+
+    def __new__(mcs, name, bases, namespace):
+        namespace["made_by"] = 3.0
+        return super().__new__(mcs, name, bases, namespace)
+
+    def __init__(cls, name, bases, namespace):
+        super().__init__(name, bases, namespace)
+
+
+class Counting(type):
+    made = 0
+
+    def __call__(cls, *args):
+        Counting.made += 1
+        return super().__call__(*args)
+
+
+def test_metaclasses() -> None:
+    class Cube(Shape, metaclass=Collecting):
+        def area(self) -> Any:
+            return self.size**3 * self.made_by  # type: ignore[attr-defined]
+
+    class Counted(metaclass=Counting):
+        def __init__(self, size: Any) -> None:
+            self.size = size
+
+    f = grad(lambda x: Cube(x).twice(), jit=False)
+    assert f.value_and_backward(2.0) == (48.0, 72.0)
+    with pytest.raises(SrcgradError):
+        grad(lambda x: Counted(x).size, jit=False)(2.0)
 
 
 class MorePrivate(Private):

@@ -569,3 +569,38 @@ def test_arguments_that_can_not_change_are_named(given: Any, held: str, copied: 
 
     with pytest.raises(UnsupportedError, match=rf"(?s)changes {held} that comes from outside.*{copied}"):
         grad(changed, jit=False)(given)
+
+
+def bits(x, n):
+    s = 0.0
+    for k in range(x.size.bit_length()):
+        s = s + x[k] * (n >> k & 1)
+    return s * n.bit_length() + x[-1] ** 2 * (-n).bit_count() * (2 ** (n - 1).bit_length())
+
+
+def whole_or_not(x, y):
+    return x * y if y.is_integer() else x + y
+
+
+@pytest.mark.parametrize("n", [1, 6, 13, 1024])
+def test_bits_of_whole_numbers(n: int) -> None:
+    f = grad(bits, jit=False)
+    assert f(X, n) == pytest.approx(bits(X, n), rel=1e-14)
+    check_grad(f, X, n)
+
+
+def test_is_integer() -> None:
+    f = grad(whole_or_not, wrt="x", jit=False)
+    assert [f.backward(2.0, y) for y in (3.0, 3.5, -4.0)] == [3.0, 1.0, -4.0]
+    assert f.backward(2.0, math.inf) == 1.0
+
+
+def middle(x, center=np.median):
+    return center(x) * x
+
+
+def test_functions_of_numpy_as_arguments() -> None:
+    f = grad(middle, jit=False)
+    for arguments in ((X,), (X, np.mean), (X, np.max)):
+        np.testing.assert_allclose(f(*arguments), middle(*arguments))
+        check_grad(f, *arguments)

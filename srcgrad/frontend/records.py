@@ -256,7 +256,16 @@ def is_made_here(cls: Any) -> bool:
     if not isinstance(cls, type) or not cls.__flags__ & (1 << 9) or issubclass(cls, BaseException):
         return False
     plain = all(base.__flags__ & (1 << 9) for base in cls.__mro__[:-1]) and not inspect.isabstract(cls)
-    return plain and cls.__module__.split(".")[0] not in ("numpy", "scipy", "numba") and type(cls) in (type, ABCMeta)
+    return plain and cls.__module__.split(".")[0] not in ("numpy", "scipy", "numba") and _has_plain_metaclass(cls)
+
+
+MAKING_A_CLASS = {"__new__", "__init__", "__prepare__", "__module__", "__qualname__", "__doc__", "__firstlineno__"}
+
+
+def _has_plain_metaclass(cls: type) -> bool:
+    """Metaclasses of the user's own have had their part once the class is made, unless they define more than that."""
+    own = [base for base in inspect.getmro(type(cls)) if base not in (ABCMeta, type, object)]
+    return all(vars(base).keys() <= MAKING_A_CLASS | {"__static_attributes__", "__annotations__"} for base in own)
 
 
 def construct(interpreter: Interpreter, cls: type, args: list[Any], kwargs: dict[str, Any]) -> Any:

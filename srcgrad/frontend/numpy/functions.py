@@ -408,15 +408,44 @@ def asarray(
     return shapes.copied(build, value) if isinstance(a, Scalar) and isinstance(a.expr, Load) else value
 
 
+@rule(np.require)
+def require(build: Builder, a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = None) -> Any:
+    """Arrays here are aligned, writeable and of NumPy's own class: what is left is order, and memory of its own."""
+    wanted = _requirements(build, requirements)
+    if wanted >= {"C", "F"}:
+        build.refuse('Cannot specify both "C" and "F" order', error=ArgumentError)
+    value = asarray(build, a, dtype)
+    if "O" in wanted or ("F" in wanted and value.ndim > 1):
+        return _perhaps_copied(build, value)
+    return shapes.in_c_order(build, value) if wanted & {"C", "F"} and value.ndim else value
+
+
+def _requirements(build: Builder, requirements: Any) -> set[str]:
+    """Their first letters, as in NumPy's CONTIGUOUS and F_CONTIGUOUS."""
+    if absent(requirements):
+        return set()
+    names = requirements.items if isinstance(requirements, TupleValue) else tuple(requirements.value)
+    first = {str(name.value if isinstance(name, Static) else name).upper()[0] for name in names}
+    if not first <= set("CFAWOE"):
+        build.refuse("requirements are C, F, A, W, O and E", error=ArgumentError)
+    return first
+
+
 @rule(np.asfortranarray)
 def asfortranarray(build: Builder, a: Any, dtype: Any = None) -> Any:
     """A copy in columns, unless it was in that order already."""
     value = creation.array_of(build, a, dtype_or_none(build, dtype))
     if value.ndim < 2:
         return ascontiguousarray(build, a, dtype)
+    return _perhaps_copied(build, value)
+
+
+def _perhaps_copied(build: Builder, value: ArrayValue) -> ArrayValue:
+    """A copy, or the array itself: nothing may depend on which."""
     copy = build.materialize(value, copy=True)
     build.uncertain.add(copy.name)
     if value.is_window:
+        assert isinstance(value.element, Load)
         build.twin(copy, value.element.array)
     return whole(copy)
 

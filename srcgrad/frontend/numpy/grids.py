@@ -297,6 +297,15 @@ def result_type(build: Builder, *arrays_and_dtypes: Any) -> Any:
     return Static(np.result_type(*kinds))
 
 
+@rule(np.common_type)
+def common_type(build: Builder, *arrays: Any) -> Any:
+    """The inexact type that holds all of them."""
+    samples = [np.empty(0, array_or_number(build, value).dtype) for value in arrays]
+    if any(sample.dtype == BOOL for sample in samples):
+        return build.refuse("can't get common type for non-numeric array", error=ArgumentError)
+    return Static(np.common_type(*samples))
+
+
 def _kind(build: Builder, value: Any) -> Any:
     if isinstance(value, Static):
         return creation.dtype_of(build, value, None)

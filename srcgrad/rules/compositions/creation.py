@@ -39,19 +39,29 @@ def fromfunction(function, shape, *, dtype=float):
 
 
 @means(np.apply_along_axis)
-def apply_along_axis(func1d, axis, arr, *args):
+def apply_along_axis(func1d, axis, arr, *args, **kwargs):
     arr = np.asarray(arr)
     axis = axis_of(arr, axis)
     if arr.ndim == 1:
-        out = func1d(arr, *args)
+        out = func1d(arr, *args, **kwargs)
         return np.copy(out) if np.ndim(out) > 0 else out
     last = np.moveaxis(arr, axis, -1)
     rows = np.reshape(last, (-1, last.shape[-1]))
-    out = np.asarray([func1d(row, *args) for row in rows])
+    out = np.asarray([func1d(row, *args, **kwargs) for row in rows])
     out = np.reshape(out, last.shape[:-1] + out.shape[1:])
     for k in tuple(range(out.ndim - arr.ndim + 1)):
         out = np.moveaxis(out, arr.ndim - 1 + k, axis + k)
     return out
+
+
+@means(np.apply_over_axes)
+def apply_over_axes(func, a, axes):
+    value = np.asarray(a)
+    for axis in (axes,) if np.ndim(axes) == 0 else tuple(axes):
+        axis = axis if axis >= 0 else np.ndim(a) + axis
+        reduced = func(value, axis)
+        value = reduced if reduced.ndim == value.ndim else np.expand_dims(reduced, axis)
+    return value
 
 
 @means(method=".vectorized")

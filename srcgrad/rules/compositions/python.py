@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from srcgrad.rules.compositions.registry import python_means, searches
+from srcgrad.rules.compositions.registry import means, python_means, searches
 
 
 @python_means(filter)
@@ -368,4 +368,33 @@ def permutations_in_floats(n, k=None):
         out *= n - i
     if math.isinf(out):
         raise OverflowError("int too large to convert to float")
+    return out
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Methods of numbers.
+
+
+@means(method="is_integer")
+def is_whole(x):
+    return x == math.floor(x) if math.isfinite(x) else False
+
+
+@means(method="bit_length")
+def bit_length(n):
+    n = abs(n)
+    out = 0
+    while n > 0:
+        n //= 2
+        out += 1
+    return out
+
+
+@means(method="bit_count")
+def bit_count(n):
+    n = abs(n)
+    out = 0
+    while n > 0:
+        out += n % 2
+        n //= 2
     return out

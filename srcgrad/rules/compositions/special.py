@@ -76,20 +76,72 @@ def multigammaln(a, d):
 
 @means(scipy.special.comb)
 def comb(N, k, *, exact=False, repetition=False):
-    if exact:
-        raise ValueError("comb with exact=True is not supported: use exact=False")
     if repetition:
+        if exact and k == 0 and N >= 0:
+            return 1
         N = N + k - 1
+    if exact:
+        of_whole(N, k)
+        return math.comb(int(N), int(k)) if N >= 0 and k >= 0 else 0
     N, k = np.float64(N), np.float64(k)
     return np.where((k <= N) & (N >= 0) & (k >= 0), scipy.special.binom(N, k), 0.0)
+
+
+@means(scipy.special.perm)
+def perm(N, k, exact=False):
+    if exact:
+        of_whole(N, k)
+        return math.perm(int(N), int(k)) if N >= 0 and k >= 0 else 0
+    N, k = np.float64(N), np.float64(k)
+    return np.where((k <= N) & (N >= 0) & (k >= 0), scipy.special.poch(N - k + 1.0, k), 0.0)
+
+
+def of_whole(N, k):
+    if int(N) != N or int(k) != k:
+        raise ValueError("Non-integer `N` and `k` with `exact=True` is not supported.")
 
 
 @means(scipy.special.factorial)
 def factorial(n, exact=False):
     if exact:
-        raise ValueError("factorial with exact=True is not supported: use exact=False")
+        return of_each(exact_factorial, n, "factorial")
     n = np.float64(n)
     return np.where(n < 0, 0.0, scipy.special.gamma(n + 1.0))
+
+
+@means(scipy.special.factorial2)
+def factorial2(n, exact=False):
+    if exact:
+        return of_each(exact_double_factorial, n, "factorial2")
+    if np.asarray(n).dtype.kind not in "iu":
+        raise ValueError("factorial2 of numbers that are not whole is not supported")
+    n = np.float64(n)
+    even = 2.0 ** (n / 2.0) * scipy.special.gamma(n / 2.0 + 1.0)
+    return np.where(n < 0, 0.0, np.where(n % 2 == 0, even, even * math.sqrt(2.0 / math.pi)))
+
+
+def of_each(function, n, name):
+    n = np.asarray(n)
+    if n.dtype.kind not in "iu":
+        raise ValueError(f"{name} of numbers that are not whole, with exact=True, is not supported")
+    if n.ndim == 0:
+        return function(n[()])
+    return np.array([function(k) for k in np.ravel(n)]).reshape(n.shape)
+
+
+def exact_factorial(n):
+    return math.factorial(n) if n >= 0 else 0
+
+
+def exact_double_factorial(n):
+    if n < 0:
+        return 0
+    if n > 33:
+        raise OverflowError("the double factorial of a number above 33 has more than 64 bits")
+    out = 1
+    for k in range(n, 1, -2):
+        out *= k
+    return out
 
 
 # Of integers of 16 bits at most SciPy's releases make the one or the other.
