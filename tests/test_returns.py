@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from support import assert_close
 
-from srcgrad import grad
+from srcgrad import RuntimeUnsupportedError, UnsupportedError, grad
 from srcgrad.testing import check_grad
 
 X = np.array([1.0, 0.2, 0.31, 0.4, 0.52])
@@ -231,3 +232,73 @@ def test_such_a_value_inside_of_another_function() -> None:
     check_grad(grad(outer, jit=False), 0.7, 1.3)
     value, _ = inner.value_and_backward(0.7, 1.3, (1.0, [1.0, 2.0]))  # compiled
     assert_close(value, (a, s), 1e-14, "compiled")
+
+
+def a_number_of_nothing(x):
+    if len(x) < 2:
+        return 0.0
+    elif x[0] > 50.0:
+        return {}
+    y = x - np.mean(x)
+    if x[0] > 40.0:
+        return []
+    y[0] = x[0] ** 2
+    return y
+
+
+def a_pair_of_nothing(x):
+    if len(x) < 2:
+        return math.nan, None
+    return np.outer(x, x), np.sum(x**2)
+
+
+def rows_of_nothing(x):
+    if x.size == 0:
+        return np.array([])
+    return x[:, None] * x
+
+
+def in_a_call(x):
+    return np.sum(x) * a_number_of_nothing(x[1:]) * a_pair_of_nothing(x)[1]
+
+
+@pytest.mark.parametrize(
+    "function", [a_number_of_nothing, a_pair_of_nothing, rows_of_nothing, in_a_call], ids=lambda f: f.__name__
+)
+def test_a_constant_of_another_kind_is_returned_of_nothing(function: Callable[..., Any]) -> None:
+    f = grad(function, jit=False)
+    assert_close(f(X), function(X), 1e-14, "value")
+    check_grad(f, X)
+    with pytest.raises(RuntimeUnsupportedError, match="different kinds on different paths"):
+        f(X[:0])
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_such_a_constant_is_shown_where_it_is_returned(jit: bool) -> None:
+    f = grad(a_number_of_nothing, jit=jit)
+    for x, line in ((X[:1], "return 0.0"), (X + 60.0, "return {}"), (X + 45.0, "return []")):
+        with pytest.raises(RuntimeUnsupportedError) as caught:
+            f.backward(x, x)
+        assert line in str(caught.value)
+
+
+def test_what_would_be_caught_is_refused() -> None:
+    def tried(x):
+        try:
+            return a_number_of_nothing(x)
+        except NotImplementedError:
+            return x
+
+    with pytest.raises(UnsupportedError, match="different kinds"):
+        grad(tried, jit=False)(X)
+
+
+def test_neither_is_a_constant() -> None:
+    with pytest.raises(UnsupportedError, match="different kinds"):
+        grad(lambda x: a_part_or_all(x), jit=False)(X)
+
+
+def a_part_or_all(x):
+    if x[0] > 2.0:
+        return (x[0], x[1])
+    return x

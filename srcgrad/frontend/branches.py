@@ -15,13 +15,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Array, Const, Expr, Var, negated
+from ..ir.expressions import BOOL, INT64, Array, Const, Expr, Span, Var, negated
 from ..ir.nodes import Alloc, Assign, CopyTo, If, Raise, Stmt, Store, Swap
 from ..ir.rename import rename_arrays
 from ..ir.walk import numbers_set, statements, variables
-from . import choices, growing_lists, identities, one_of, operators, optional, split_statements, when_reached
+from . import (
+    choices,
+    early_constants,
+    growing_lists,
+    identities,
+    one_of,
+    operators,
+    optional,
+    split_statements,
+    when_reached,
+)
 from .aliases import is_seen_elsewhere, mind_merged_aliases, note_twins, roots_of_value, value_leaves
 from .arithmetic import cast
+from .flow import RESULT
 from .joined_numbers import join_scalars
 from .liveness import assigned
 from .types import DictKind, RecordKind
@@ -83,11 +94,13 @@ def choose(
     before = [(frame, dict(frame.env)) for frame in identities.frames_of(interpreter)]
     lists_before, stale_before, asked_at = identities.held(interpreter), build.stale, build.span
     results = []
+    spans: list[Span | None] = []
     for run in (then, orelse):
         block: list[Stmt] = []
         build.stale = dict(stale_before)
         with build.nested(block):
             ended = when_reached.ends(interpreter, run)
+        spans.append(build.span)
         held_elsewhere = {  # by the names of other calls, where this branch has changed it
             f"{name}.{number}": value
             for number, (frame, names_before) in enumerate(before)
@@ -100,6 +113,9 @@ def choose(
             frame.env.update(names_before)
     (then_block, then_env, then_others, then_lists, then_stale, then_ended) = results[0]
     (else_block, else_env, else_others, else_lists, else_stale, else_ended) = results[1]
+    if RESULT in names and not (then_ended or else_ended):
+        raising = early_constants.raising(build, (then_block, then_env, spans[0]), (else_block, else_env, spans[1]))
+        then_ended, else_ended = raising == 0, raising == 1
     is_check = then_block and not else_block and all(isinstance(stmt, Raise) for stmt in then_block)
     if condition != asked and is_check:
         condition = asked  # nothing in there changes what it is made of
@@ -242,7 +258,7 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
         case (Scalar(), ArrayValue(dims=())) | (ArrayValue(dims=()), Scalar()):
             sides = [v if isinstance(v, Scalar) else Scalar(v.element) for v in (a, b)]
             return merge(interpreter, name, (x[0], sides[0]), (y[0], sides[1]))
-    if name == ".result":
+    if name == RESULT:
         return build.refuse("the function returns values of different kinds on different paths")
     how, help = "is of another kind by the path taken", "give it a value of one kind on every path"
     if all(isinstance(value, TupleValue) and isinstance(value.kind, (DictKind, RecordKind)) for value in (a, b)):
