@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from support import assert_close
 
-from srcgrad import RuntimeUnsupportedError, UnsupportedError, grad
+from srcgrad import RuntimeUnsupportedError, ShapeError, UnsupportedError, grad
 from srcgrad.testing import check_grad
 
 X = np.array([1.0, 0.2, 0.31, 0.4, 0.52])
@@ -302,3 +302,32 @@ def a_part_or_all(x):
     if x[0] > 2.0:
         return (x[0], x[1])
     return x
+
+
+def with_a_message(x):
+    return x * 2.0, None, "converged", {"steps": None, "total": np.sum(x) * x[0]}
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_none_and_texts_in_a_result(jit: bool) -> None:
+    f = grad(with_a_message, jit=jit)
+    y, pullback = f.vjp(X)
+    assert_close(y[0], X * 2.0, 1e-14, "value")
+    assert y[1:3] == (None, "converged")
+    assert y[3]["steps"] is None
+    want = 2.0 * X + 3.0 * X[0]
+    want[0] += 3.0 * np.sum(X)
+    for text in (None, "converged"):
+        assert_close(pullback((X, None, text, {"steps": None, "total": 3.0})), want, 1e-14, "cotangent")
+    with pytest.raises(ShapeError, match=r"v\[1\] must be None"):
+        f.backward(X, (X, 1.0, None, {"steps": None, "total": 3.0}))
+
+
+def test_none_and_texts_in_the_result_of_another_function() -> None:
+    inner = grad(with_a_message, jit=False)
+
+    def outer(x):
+        y, message = inner(x)[3], inner(x)[2]
+        return x * y["total"] * (1.0 if y["steps"] is None and message == "converged" else 5.0)
+
+    check_grad(grad(outer, jit=False), X)

@@ -15,6 +15,7 @@ from . import (
     binding,
     called_first,
     expressions,
+    fields,
     identities,
     list_items,
     list_methods,
@@ -135,6 +136,11 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
         (value,) = expressions.as_before(interpreter, [value], mark)
         owner = identities.now(interpreter, owner)  # the key, as any index below, may come from what changes it
         _put(interpreter, owner, key, records.item(interpreter, owner, constant(key)) if op else None, value, op)
+        return
+    if fields.are_fields(owner) and op is None:
+        key = records.key_of(interpreter, expressions.evaluate(interpreter, items))
+        (value,) = expressions.as_before(interpreter, [value], mark)
+        fields.store(interpreter, owner, key, value)
         return
     if identities.is_list(owner) and (owner.identity is None or owner.identity in interpreter.given_away):
         _refuse_table(interpreter, base)

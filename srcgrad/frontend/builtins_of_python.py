@@ -34,6 +34,7 @@ from . import (
     calls,
     copies,
     expressions,
+    fields,
     generators,
     growing_lists,
     inheritance,
@@ -486,5 +487,6 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     math.hypot: length_of_vector, itertools.product: product, itertools.combinations: combinations,
     itertools.permutations: permutations,
     dataclasses.replace: records.replaced, types.SimpleNamespace: records.namespace, **warnings_and_logs.BUILTINS,
+    **fields.BUILTINS,
     matching.part_matched: part_matched, compositions.registry.constant_integer: static_integer,
 }  # fmt: skip

@@ -29,6 +29,7 @@ from . import (
     changes,
     exceptions,
     expressions,
+    fields,
     generators,
     identities,
     iterators,
@@ -127,7 +128,9 @@ def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
     for keyword, (value, _) in zip(node.keywords, parts[len(node.args) :], strict=True):
         if keyword.arg is not None:
             kwargs[keyword.arg] = value
-        elif records.is_dict(value) and not sets.is_set(value):
+            continue
+        value = fields.as_it_is_now(interpreter, value)
+        if records.is_dict(value) and not sets.is_set(value):
             kwargs |= records.as_dict(value)
         else:
             interpreter.build.refuse("** in a call needs a dict", error=ArgumentError)
@@ -536,6 +539,8 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
     build = interpreter.build
     if isinstance(owner, Differentiated):
         return lifted.call(interpreter, owner, name, args, kwargs)
+    if fields.are_fields(owner):
+        return fields.method(interpreter, owner, name, args, kwargs)
     if isinstance(owner, (TupleValue, Items)) and name in compositions.SEARCHES and not records.is_dict(owner):
         if operators.is_known(owner) and all(map(operators.is_known, args)):
             return constant(getattr(operators.plain(owner), name)(*map(operators.plain, args)))

@@ -72,7 +72,7 @@ def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorEx
     if liveness.named_in(node):
         return _in_place(interpreter, node)
     first = node.generators[0]
-    over = expressions.letters(expressions.evaluate(interpreter, first.iter))
+    over = expressions.run_over_by_loop(interpreter, expressions.evaluate(interpreter, first.iter))
     over = generators.of_object(interpreter, over)
     generators.check_taken(interpreter, node, over)
     items = _known_items(interpreter, over)
@@ -152,7 +152,7 @@ def _unrolled(interpreter: Interpreter, node: Any, level: int, items: list[Any])
             continue
         if level + 1 < len(node.generators):
             inner_iter = expressions.evaluate(interpreter, node.generators[level + 1].iter)
-            inner = _known_items(interpreter, expressions.letters(inner_iter))
+            inner = _known_items(interpreter, expressions.run_over_by_loop(interpreter, inner_iter))
             if inner is None:
                 raise _AtRunTime
             out += _unrolled(interpreter, node, level + 1, inner)

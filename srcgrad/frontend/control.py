@@ -61,7 +61,7 @@ GROWN = 16  # iterations at most of a loop that is written out because a list gr
 
 def for_loop(interpreter: Interpreter, node: ast.For) -> None:
     """A `for` loop; written out where that is the only way (an index that selects an axis, or an item of a tuple)."""
-    over = expressions.letters(expressions.evaluate(interpreter, node.iter))
+    over = expressions.run_over_by_loop(interpreter, expressions.evaluate(interpreter, node.iter))
     if getattr(node, "surely_runs", False) and not expressions.known_range(over):  # which the text alone had told
         interpreter.build.refuse("range is not Python's own here", "give that function another name")
     over = generators.of_object(interpreter, over)

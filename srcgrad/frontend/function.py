@@ -26,6 +26,7 @@ from .interpret import Interpreter
 from .outputs import (
     Group,
     ScalarOutput,
+    StaticOutput,
     describe_type,
     flat_outputs,
     float_leaves,
@@ -340,11 +341,13 @@ class _Job:
             case OneOf():
                 raise UnsupportedError(f"the result is {one_of.told(value)}: return numbers, arrays, or tuples of them")
             case Static(value=None):
-                raise UnsupportedError("a function that returns None in a tuple is not supported")
+                return StaticOutput(None)
+            case Static(value=str() as text):
+                return StaticOutput(text)
             case Static(value=item):
                 build.span = self.interpreter.ended_at
                 build.refuse_unusable(value, "the result")
-                raise UnsupportedError(f"a result {item!r} is not supported: return numbers, arrays, or tuples of them")
+                build.refuse(f"a result {item!r} is not supported: return numbers, arrays, or tuples of them")
         raise UnsupportedError(f"a result of this kind ({type(value).__name__.lower()}) is not supported")
 
     def may_be_restored(self, var: Var) -> bool:

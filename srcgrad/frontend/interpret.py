@@ -39,6 +39,7 @@ from . import (
     definitions,
     exceptions,
     expressions,
+    fields,
     first_apart,
     flow,
     generators,
@@ -324,7 +325,7 @@ class Interpreter:
             self.delete_one(target)
 
     def delete_one(self, target: ast.expr) -> None:
-        """del name, del d[key], del ys[i]"""
+        """del name, del d[key], del ys[i], del o.name"""
         match target:
             case ast.Name(id=name):
                 self.lookup(name)
@@ -340,6 +341,8 @@ class Interpreter:
                     list_methods.method(self, owner, "pop", [index])
                 else:
                     self.build.refuse("only names, and items of lists and dicts, can be deleted")
+            case ast.Attribute(value=base, attr=name):
+                fields.delete_attribute(self, expressions.evaluate(self, base), Static(name))
             case _:
                 self.build.refuse("only names, and items of lists and dicts, can be deleted")
 

@@ -19,7 +19,19 @@ from ..ir.expressions import BOOL, INT64, Call, Const, Expr, both, either, negat
 from ..ir.nodes import If, Raise
 from ..ir.walk import is_constant
 from ..rules.names import OPERATORS as ARITHMETIC
-from . import attributes, binding, identities, lists, one_of, optional, python_raises, records, sets, special_methods
+from . import (
+    attributes,
+    binding,
+    fields,
+    identities,
+    lists,
+    one_of,
+    optional,
+    python_raises,
+    records,
+    sets,
+    special_methods,
+)
 from .arithmetic import cast, elementwise
 from .numpy import products
 from .numpy.table import TABLE
@@ -264,6 +276,7 @@ def compare(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
             same = x.value is y.value
         return constant(same == isinstance(op, ast.Is))
     if isinstance(op, (ast.In, ast.NotIn)):
+        y = fields.as_it_is_now(interpreter, y)
         said = special_methods.called(interpreter, y, "__contains__", x)
         if said is not None:
             found = Scalar(truth(interpreter, said), weak=True)

@@ -24,6 +24,13 @@ class ScalarOutput:
 
 
 @dataclass(frozen=True)
+class StaticOutput:
+    """None, or a text: what is known of a result when it is generated."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
 class Group:
     """A tuple or list of outputs."""
 
@@ -39,6 +46,8 @@ def structure(outputs: Any) -> Any:
             return TupleType(tuple(map(structure, items)), kind)
         case tuple():
             return TupleType(tuple(map(structure, outputs)))
+        case StaticOutput(value=value):
+            return StaticType(value)
         case ScalarOutput(expr=expr, weak=weak):
             return ScalarType(expr.dtype, weak)
         case Array(dtype=dtype, ndim=ndim):
@@ -53,7 +62,7 @@ def like_the_output(outputs: Any) -> Any:
 
 
 def flat_outputs(outputs: Any) -> list[Any]:
-    if outputs is None:
+    if outputs is None or isinstance(outputs, StaticOutput):
         return []
     if isinstance(outputs, (Group, tuple)):
         return [
@@ -72,6 +81,8 @@ def is_float(leaf: Any) -> bool:
 
 def describe_output(outputs: Any, shapes: dict[str, tuple[int, ...]] | None = None) -> str:
     match outputs:
+        case StaticOutput(value=value):
+            return repr(value)
         case ScalarOutput(expr=expr):
             return f"a scalar of dtype {expr.dtype}"
         case Array(dims=dims, dtype=dtype):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, KeyArgumentError, UnsupportedError
 from ..rules import compositions
-from . import attributes, binding, calls, expressions, identities, operators, sets, special_methods
+from . import attributes, binding, calls, expressions, fields, identities, operators, sets, special_methods
 from .outside import InObject
 from .types import DictKind, RecordKind
 from .values import NONE, Bound, Scalar, Static, TupleValue, constant, is_hashable, new_dict
@@ -114,6 +114,7 @@ def made_of(interpreter: Interpreter, parts: list[Any], more: dict[str, Any], cl
     """dict(...)"""
     items: dict[Any, Any] = {}
     for part in parts:
+        part = fields.as_it_is_now(interpreter, part)
         if is_dict(part):
             items |= as_dict(part)
             continue

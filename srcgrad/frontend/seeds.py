@@ -18,7 +18,16 @@ from ..ir.nodes import Alloc, Assign, For, If, Raise, Stmt, Store
 from .arguments import parameter
 from .arithmetic import cast
 from .builder import Builder
-from .outputs import Group, ScalarOutput, describe_output, describe_type, flat_outputs, is_float, type_leaves
+from .outputs import (
+    Group,
+    ScalarOutput,
+    StaticOutput,
+    describe_output,
+    describe_type,
+    flat_outputs,
+    is_float,
+    type_leaves,
+)
 from .types import ArrayType, DictKind, RecordKind, StaticType, TupleType
 
 
@@ -90,6 +99,10 @@ def _matched(outputs: Any, given: Any, path: str, position: int) -> list[tuple[i
             for part, n in zip(parts, order, strict=True)
             for leaf in _matched(part, given.items[n], f"{path}[{n}]", position + sum(counts[:n]))
         ]
+    if isinstance(outputs, StaticOutput):
+        if isinstance(given, StaticType) and given.value in (None, outputs.value):
+            return []
+        raise ShapeError(f"{path} must be None, or like the output, {outputs.value!r}; got {describe_type(given)}")
     if isinstance(given, (TupleType, StaticType)):
         error = ShapeError if isinstance(given, TupleType) else ArgumentError
         raise error(f"{path} must be like the output, {describe_output(outputs)}; got {describe_type(given)}")
