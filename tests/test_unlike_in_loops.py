@@ -203,3 +203,72 @@ def test_reading_it_is_refused_where_it_is_read(f: Any, message: str, line: str)
     with pytest.raises(UnsupportedError, match=message) as found:
         grad(f, jit=False)(1.5, DATA)
     assert line in str(found.value)
+
+
+# What NumPy computes of an array without axes is a number: such a name goes round the loop as a number.
+
+
+def from_asarray(x, n):
+    y = np.asarray(x[0])
+    for i in range(n):
+        y = 0.5 * y + np.sin(y) * x[i]
+    return y
+
+
+def newton(x, n):
+    y = np.array(2.0)
+    for _ in range(10 * n):
+        step = (y**3 - x[0]) / (3.0 * y**2)
+        y = y - step
+        if np.all(np.abs(step) < 1e-14):
+            break
+    return y
+
+
+def until_no_mask(x, n):
+    y = x[0]
+    mask = np.ones_like(y, dtype=bool)
+    while mask.sum():
+        before = y
+        y = mask * (x[1] + 0.1 * n * np.cos(y)) + ~mask * before
+        mask = abs(y - before) > 1e-9
+    return y * x[2]
+
+
+def added_in_place(x, n):
+    y = np.array(x[0])
+    for i in range(n):
+        y += x[i]
+        y = y * x[1]
+    return y
+
+
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("f", [from_asarray, newton, until_no_mask, added_in_place], ids=lambda f: f.__name__)
+def test_an_array_without_axes_becomes_a_number(f: Any, n: int) -> None:
+    g = grad(f, wrt="x", jit=False)
+    np.testing.assert_allclose(g(DATA, n), f(DATA, n), rtol=1e-12)
+    if f is not until_no_mask:  # where it stops it has not quite converged
+        check_grad(g, DATA, n)
+
+
+def test_an_array_without_axes_that_is_written_elsewhere() -> None:
+    def written(x, n):
+        y = np.array(x[0])
+        z = y
+        for _ in range(n):
+            z += 1.0
+            y = y * x[1]
+        return y + z
+
+    def seen_through_a_view(x, n):
+        x = x[:1]
+        y = x.reshape(())
+        for _ in range(n):
+            x[0] += 1.0
+            y = y * 2.0
+        return y + x
+
+    for f in (written, seen_through_a_view):
+        with pytest.raises(UnsupportedError, match="y is of another kind at the end of the loop"):
+            grad(f, wrt="x", jit=False)(DATA, 3)

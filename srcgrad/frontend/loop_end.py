@@ -119,6 +119,8 @@ class _Comparison:
                     raise Widen(self.names_of[name], joined, name)
                 if end.expr != var:
                     self.scalars.append((var, cast(end.expr, joined.dtype)))
+            case ArrayValue(dims=()), Scalar() if name not in attempt.types:  # what is computed of it is a number
+                raise Widen(self.names_of[name], join_scalars(Scalar(entry.element), end), name)
             case TupleValue(items=before), TupleValue(items=after) if identities.is_alike(entry, end):
                 for k, (x, y) in enumerate(zip(before, after, strict=False)):
                     self.names_of[f"{name}_{k}"] = self.names_of[name]

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..ir import affine
 from ..ir.expressions import Array, Const, Expr, Var
+from ..ir.walk import loads
 from . import binding, growing_lists, identities, lists, numbers_first, one_of, optional, records, resized
 from .aliases import is_private, note_twins
 from .arithmetic import cast, cast_value
@@ -48,6 +49,9 @@ def enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt, tri
         value = optional.as_optional(value, attempt.optional[name])
     if name in attempt.one_of:
         value = one_of.as_one_of(value, attempt.one_of[name])
+    if name in attempt.types and isinstance(value, ArrayValue) and not value.dims:
+        if not list(loads(value.element)) or is_private(interpreter, name, value):  # nobody else writes to it
+            value = Scalar(value.element)
     match value:
         case TupleValue() | Items() if name in attempt.relisted:
             return growing_lists.enter_anew(interpreter, name, value, *attempt.relisted[name])
