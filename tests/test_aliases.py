@@ -443,3 +443,67 @@ def test_what_is_new_on_the_path_that_changes_it(function: Callable[..., Any]) -
 def test_what_may_be_in_the_list_already() -> None:
     with pytest.raises(UnsupportedError, match="may or may not be the array"):
         grad(changed_on_every_path, jit=False)(STEPS)
+
+
+# An array without axes on one path, and a number on the other: where the array is somebody else's, too, it stays one.
+
+
+def part_or_number(x, c):
+    y = x[0, ...]
+    if c > 0.0:
+        y = y * 2.0
+    x[0] = 5.0
+    return y + x  # here
+
+
+def part_or_number_at_once(x, c):
+    y = x[0, ...] if c < 0.0 else 2.0
+    x[0] = 5.0
+    return y + x  # here
+
+
+def added_to_by_another_name(x, c):
+    y = np.array(x[0])
+    z = y
+    if c > 0.0:
+        y = y * 2.0
+    z += 3.0
+    return y * x  # here
+
+
+def named_twice_in_the_branch(x, c):
+    if c > 0.0:
+        y = np.array(1.0) * x[1]
+        z = y
+    else:
+        y, z = 2.0, 3.0
+    z += 1.0
+    return y * x + z
+
+
+def rectified(x, c):
+    y = x if x > c else 0.0
+    return y * x
+
+
+def never_written(x, c):
+    y = x
+    if c > 0.0:
+        y = np.sin(y)
+    return y * x
+
+
+@pytest.mark.parametrize("function", [part_or_number, part_or_number_at_once, added_to_by_another_name])
+def test_a_number_or_an_array_without_axes_that_others_write(function: Callable[..., Any]) -> None:
+    with pytest.raises(UnsupportedError, match="may or may not be the array that was written") as caught:
+        grad(function, wrt="x", jit=False)(X, -1.0)
+    assert "# here" in str(caught.value)
+
+
+@pytest.mark.parametrize("c", [-1.0, 1.0])
+@pytest.mark.parametrize("function", [named_twice_in_the_branch, rectified, never_written])
+def test_a_number_or_an_array_without_axes(function: Callable[..., Any], c: float) -> None:
+    f = grad(function, wrt="x", jit=False)
+    for x in [X] if function is named_twice_in_the_branch else [np.array(0.7), 0.7]:
+        np.testing.assert_allclose(f(x, c), function(np.copy(x), c), rtol=1e-14)
+        check_grad(f, x, c)

@@ -256,6 +256,9 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
         case Range(), Range():
             return _merged_range(interpreter, name, (x[0], a), (y[0], b))
         case (Scalar(), ArrayValue(dims=())) | (ArrayValue(dims=()), Scalar()):
+            if any(_has_other_names(interpreter, name, v) for v in (a, b)):  # by which it may be written
+                a, b = (ArrayValue((), v.expr) if isinstance(v, Scalar) else v for v in (a, b))
+                return merge_arrays(interpreter, name, (x[0], a), (y[0], b))
             sides = [v if isinstance(v, Scalar) else Scalar(v.element) for v in (a, b)]
             return merge(interpreter, name, (x[0], sides[0]), (y[0], sides[1]))
     if name == RESULT:
@@ -264,6 +267,15 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
     if all(isinstance(value, TupleValue) and isinstance(value.kind, (DictKind, RecordKind)) for value in (a, b)):
         how, help = "gets other keys or attributes by the path taken", "give it all of them ahead of the branch"
     return Static(Unusable(name, how, (help,)))
+
+
+def _has_other_names(interpreter: Interpreter, name: str, value: Any) -> bool:
+    """Is it memory that another name stands for, ahead of the branch or in it?"""
+    roots = roots_of_value(interpreter.build, value)
+    held = (v for env in interpreter.branch_envs for other, v in env.items() if other != name)
+    return any(is_seen_elsewhere(interpreter, name, root) for root in roots) or any(
+        roots & roots_of_value(interpreter.build, v) for v in held
+    )
 
 
 def _merged_range(
