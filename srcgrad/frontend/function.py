@@ -18,6 +18,7 @@ from ..ir.nodes import Function, Library, OwnCopy, Stmt
 from ..ir.walk import expressions as expressions_of
 from ..ir.walk import statements, targets, variables
 from ..passes.info import Info
+from ..rules.compositions import deques
 from ..rules.device import RESERVED as RESERVED_ON_DEVICE
 from . import expressions, one_of, optional
 from .arguments import parameter, type_of
@@ -317,6 +318,9 @@ class _Job:
                 return self.leaf_outputs(held, name)
             case TupleValue(kind=DictKind(cls=cls)) if cls in SETS:
                 raise UnsupportedError(f"a function that returns a {cls.__name__} is not supported")
+            case TupleValue(kind=kind) if deques.is_one(kind):
+                build.span = self.interpreter.ended_at
+                build.refuse("a deque as a result is not supported", "return a list:  list(q)")
             case TupleValue(items=items, kind=kind):
                 if any(item is UNDEFINED for item in items):
                     raise UnsupportedError("a result may not be bound on every path")

@@ -23,6 +23,7 @@ from ..errors import place as error_place
 from ..ir import affine
 from ..ir.expressions import BOOL, FLOAT64, INT64, Array, Axis, Call, Const, Dim, Expr, Load
 from ..ir.nodes import Alloc, Grow, If, Raise, Store
+from ..rules.compositions import deques
 from . import (
     binding,
     common_lengths,
@@ -451,6 +452,10 @@ def as_values(interpreter: Interpreter, value: Any) -> Any:
     """What NumPy makes of an argument: lists of run-time length are arrays to it, and nothing may be None."""
     if optional.is_optional(value):
         value = optional.unless_none(interpreter.build, value, optional.IN_NUMPY)
+    if isinstance(value, TupleValue) and deques.is_one(value.kind):
+        from .calls import call_composition
+
+        return as_values(interpreter, call_composition(interpreter, deques.items_of, [value], {}))
     if isinstance(value, Items):
         value = lists_of_none.all_set(interpreter, value)
         inner = value.inner

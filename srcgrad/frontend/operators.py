@@ -367,6 +367,20 @@ def _compares_fields(cls: Any) -> bool:
     return bool(getattr(getattr(cls, "__dataclass_params__", None), "eq", False))
 
 
+def _in_order(interpreter: Interpreter, op: ast.cmpop, x: TupleValue, y: TupleValue) -> Any:
+    """Of two tuples the first items that differ decide, or else their lengths."""
+    out = constant(PYTHON_OPERATORS[OPERATORS[type(op)]](len(x.items), len(y.items)))
+    pairs = list(zip(x.items, y.items, strict=False))
+    same = [truth(interpreter, compare(interpreter, ast.Eq(), a, b)) for a, b in pairs]
+    decides = next((k for k, part in enumerate(same) if is_constant(part, False)), len(pairs) - 1)
+    for (a, b), is_same in reversed(list(zip(pairs, same, strict=True))[: decides + 1]):
+        if is_constant(is_same, True):
+            continue
+        theirs = truth(interpreter, compare(interpreter, op, a, b))
+        out = Scalar(theirs if is_constant(is_same, False) else select(is_same, out.expr, theirs), weak=True)
+    return out
+
+
 def _static_comparison(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
     if sets.is_set(x) or sets.is_set(y):
         return sets.computed(interpreter, OPERATORS[type(op)], x, y)
@@ -392,6 +406,8 @@ def _static_comparison(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) 
             out = condition if is_constant(out, True) else both(out, condition)
         result = Scalar(out, weak=True)
         return result if isinstance(op, ast.Eq) else unary(interpreter, ast.Not(), result)
+    if isinstance(x, TupleValue) and isinstance(y, TupleValue) and _plain_kind(x) == _plain_kind(y) in (tuple, list):
+        return _in_order(interpreter, op, x, y)
     if isinstance(x, Items) or isinstance(y, Items):
         held, other = (x, y) if isinstance(x, Items) else (y, x)
         if other == TupleValue((), held.kind) or (isinstance(other, TupleValue) and not other.items):

@@ -33,6 +33,45 @@ def place_right(a, x, lo=0, hi=None):
     return lo + int(np.searchsorted(np.asarray(a[lo:hi]), x, side="right"))
 
 
+@python_means(bisect.insort_left)
+def insert_left(a, x, lo=0, hi=None):
+    a.insert(place_left(a, x, lo, hi), x)
+
+
+@python_means(bisect.insort_right)
+def insert_right(a, x, lo=0, hi=None):
+    a.insert(place_right(a, x, lo, hi), x)
+
+
+@python_means(itertools.takewhile)
+def taken_while(predicate, iterable):
+    kept = []
+    for item in iterable:
+        if not predicate(item):
+            break
+        kept.append(item)
+    return kept
+
+
+@python_means(itertools.dropwhile)
+def dropped_while(predicate, iterable):
+    kept = []
+    drops = True
+    for item in iterable:
+        drops = drops and bool(predicate(item))
+        if not drops:
+            kept.append(item)
+    return kept
+
+
+@means(np.fromiter)
+def from_items(iter, dtype, count=-1):
+    out = np.array(list(iter), dtype)
+    if count > len(out):
+        raise ValueError(f"iterator too short: Expected {count} but iterator had only {len(out)} items.")
+    return out if count < 0 else out[:count].copy()
+
+
 @python_means(functools.reduce)
 def reduced(function, items, *start):
     items = list(items)
