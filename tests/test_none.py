@@ -508,3 +508,109 @@ def test_a_result_that_may_be_none_is_asked_for_in_the_run() -> None:
         for call in (g, g.value_and_backward, g.backward):
             with pytest.raises(TypeError, match="is None here"):
                 call(X, -9.0, *() if call is g else (g(X, 9.0),))
+
+
+# None that a name, or what is returned, is for the first time in a loop.
+
+
+def nothing_found(x, b):
+    for i in range(len(x)):
+        if x[i] > b:
+            return None
+    return x * 2.0
+
+
+def found_or_nothing(x, b):
+    for v in x:
+        if v > b:
+            return None
+        if v > 0.45:
+            return v
+    return 0.0
+
+
+def while_nothing(x, b):
+    i = 0
+    while i < len(x):
+        for j in range(i):
+            if x[i] * x[j] > b:
+                return
+        i += 1
+    return x[0] * x
+
+
+def none_in_a_tuple(x, b):
+    for i in range(len(x)):
+        if x[i] > b:
+            return x[i], None, (None, x[i])
+        if x[i] > 0.85:
+            return x[i] * 2.0, x[i], (x, x[0])
+    return 1.0, x[1], (x * 2.0, 2.0)
+
+
+def asked_by_the_caller(x, b):
+    y = nothing_found(x, b)
+    return x if y is None else y
+
+
+def summed_by_the_caller(x, b):
+    s = 0.0 * x
+    for k in range(3):
+        v = found_or_nothing(x, b + 0.1 * k)
+        if v is not None:
+            s = s + v * x
+    y = while_nothing(x, 0.3 * b)
+    return s if y is None else s + y
+
+
+def unpacked_by_the_caller(x, b):
+    a, y, (z, w) = none_in_a_tuple(x, b)
+    return x * w * a if y is None else y * z * a
+
+
+def or_else(x, b):
+    for i in range(len(x)):
+        if x[i] > b:
+            y = None
+            break
+    else:
+        y = x * 2.0
+    return x if y is None else y
+
+
+def the_last_one(x, b):
+    for i in range(len(x)):
+        pair = (None, "low") if x[i] < b else (x[i], "high")
+    return x if pair[0] is None else pair[0] * x
+
+
+LOOPS = [asked_by_the_caller, summed_by_the_caller, unpacked_by_the_caller, or_else, the_last_one]
+VALUES = np.array([0.3, 0.4, 0.9, 0.5])
+
+
+@pytest.mark.parametrize("b", [10.0, 0.6, 0.35, 0.2, -1.0])
+@pytest.mark.parametrize("function", LOOPS, ids=lambda f: f.__name__)
+def test_none_for_the_first_time_in_a_loop(function: Any, b: float) -> None:
+    f = grad(function, wrt="x", jit=False)
+    np.testing.assert_allclose(f(VALUES, b), function(VALUES, b), rtol=1e-14)
+    check_grad(f, VALUES, b)
+
+
+def test_a_result_that_is_none_from_within_a_loop() -> None:
+    for function in (nothing_found, found_or_nothing, while_nothing):
+        f = grad(function, wrt="x", jit=False)
+        np.testing.assert_allclose(f(VALUES, 10.0), function(VALUES, 10.0), rtol=1e-14)
+        with pytest.raises(TypeError, match="the result is None here"):
+            f(VALUES, 0.1)
+
+
+def test_none_in_a_loop_that_does_not_run() -> None:
+    def unbound(x, n):
+        for _ in range(n):
+            y = None
+        return x if y is None else 2.0 * x
+
+    f = grad(unbound, wrt="x", jit=False)
+    np.testing.assert_allclose(f(VALUES, 2), VALUES)
+    with pytest.raises(UnboundLocalError):
+        f(VALUES, 0)

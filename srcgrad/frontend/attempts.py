@@ -32,7 +32,7 @@ class Attempt:
     swapped: set[str] = field(default_factory=set)
     unbound: set[str] = field(default_factory=set)  # names without a value ahead of the loop
     tuples: dict[str, TupleValue] = field(default_factory=dict)  # of these, the ones that are tuples at its end
-    begun: dict[str, TupleValue] = field(default_factory=dict)  # and the ones that are lists: what they are ahead of it
+    begun: dict[str, Any] = field(default_factory=dict)  # and those that are lists or None: what they are ahead of it
     twins: set[tuple[str, str]] = field(default_factory=set)  # a rebound name, and a name or memory that it may be
     stale: dict[str, Any] = field(default_factory=dict)  # what an iteration leaves stale for the next
     optional: dict[str, Any] = field(default_factory=dict)  # names that are None at times, with what they are else
@@ -85,6 +85,13 @@ class Several(Exception):
 
     def __init__(self, found: Sequence[Exception]) -> None:
         self.found = found
+
+
+class FirstNone(Exception):
+    """A name has no value at the head of the loop, and is None at its end: to whoever asks behind it, too."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
 
 
 class OtherList(Exception):

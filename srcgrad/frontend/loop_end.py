@@ -25,6 +25,7 @@ from .attempts import (
     BecomesOptional,
     Counts,
     FirstInside,
+    FirstNone,
     GivenAway,
     HeldTwice,
     OtherList,
@@ -152,7 +153,8 @@ class _Comparison:
                 is_item = end.identity in self.interpreter.given_away  # which does not change under this name
                 if identities.can_change(end) and not is_item:  # another name may hold it by the next iteration
                     build.refuse(
-                        f"{name} is a list or an object that first appears inside a loop and is used after it",
+                        f"{name.lstrip('.')} is a list or an object that first appears inside a loop and is used after "
+                        "it",
                         "bind it ahead of the loop",
                     )
                 raise FirstInside(self.interpreter, name, end)
@@ -164,6 +166,8 @@ class _Comparison:
                         "bind it ahead of the loop",
                     )
                 raise FirstInside(self.interpreter, name, end)
+            case x, _ if x is UNDEFINED and optional.is_none(end) and name not in attempt.begun:
+                raise FirstNone(name)
             case _ if entry is UNDEFINED:
                 pass
             case _ if identities.is_list(entry) and identities.is_list(end):
