@@ -237,3 +237,48 @@ def test_a_value_from_ahead_is_left_by_a_loop_that_never_runs(n: int, jit: bool)
     f = grad(dead_between_two_loops, jit=jit)
     np.testing.assert_allclose(f(x, n), dead_between_two_loops(x, n), rtol=1e-13)
     check_grad(f, x, n)
+
+
+# Ranges that a name, or what is returned, is for the first time in a loop.
+
+
+def range_in_a_loop(x, b):
+    for i in range(1, len(x)):
+        if x[i] > b:
+            r = range(i)
+            break
+    else:
+        r = range(2)
+    return sum(x[k] for k in r)  # refused
+
+
+def returned_in_a_loop(x, b):
+    def chosen():
+        for i in range(1, len(x)):
+            if x[i] > b:
+                return range(i)
+        return range(2)
+
+    return sum(x[k] for k in chosen())  # refused
+
+
+def known_range_in_a_loop(x, b):
+    for i in range(1, len(x)):
+        if x[i] > b:
+            r = range(3)
+    return sum(x[k] * x[i] for k in r)
+
+
+@pytest.mark.parametrize("function", [range_in_a_loop, returned_in_a_loop])
+def test_a_range_that_first_appears_in_a_loop(function: Any) -> None:
+    with pytest.raises(UnsupportedError, match="is a range that first appears inside a loop") as caught:
+        grad(function, wrt="x", jit=False)(np.array([0.3, 0.4, 0.9, 0.5]), 0.35)
+    assert "# refused" in str(caught.value)
+
+
+def test_a_range_between_constants_that_first_appears_in_a_loop() -> None:
+    f, x = grad(known_range_in_a_loop, wrt="x", jit=False), np.array([0.3, 0.4, 0.9, 0.5])
+    assert f(x, 0.35) == pytest.approx(known_range_in_a_loop(x, 0.35))
+    check_grad(f, x, 0.35)
+    with pytest.raises(UnboundLocalError):
+        f(x, 2.0)

@@ -32,7 +32,7 @@ class Attempt:
     swapped: set[str] = field(default_factory=set)
     unbound: set[str] = field(default_factory=set)  # names without a value ahead of the loop
     tuples: dict[str, TupleValue] = field(default_factory=dict)  # of these, the ones that are tuples at its end
-    begun: dict[str, Any] = field(default_factory=dict)  # and those that are lists or None: what they are ahead of it
+    begun: dict[str, Any] = field(default_factory=dict)  # and those that are lists, or known: what they are ahead of it
     twins: set[tuple[str, str]] = field(default_factory=set)  # a rebound name, and a name or memory that it may be
     stale: dict[str, Any] = field(default_factory=dict)  # what an iteration leaves stale for the next
     optional: dict[str, Any] = field(default_factory=dict)  # names that are None at times, with what they are else
@@ -87,11 +87,11 @@ class Several(Exception):
         self.found = found
 
 
-class FirstNone(Exception):
-    """A name has no value at the head of the loop, and is None at its end: to whoever asks behind it, too."""
+class FirstKnown(Exception):
+    """A name has no value at the head of the loop, and what it is at its end is known, as None is: behind it, too."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, value: Any) -> None:
+        self.name, self.value = name, value
 
 
 class OtherList(Exception):

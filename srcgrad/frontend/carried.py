@@ -30,7 +30,7 @@ from .attempts import (
     BecomesOptional,
     Counts,
     FirstInside,
-    FirstNone,
+    FirstKnown,
     GivenAway,
     HeldTwice,
     OtherList,
@@ -50,7 +50,7 @@ from .loop_head import enter, enter_lists, handle_of, parts_of
 from .numbers_first import may_be_first
 from .recursion import NotYetKnown
 from .unbound import BOUND, bound_flag, is_known_in
-from .values import NONE, UNDEFINED, FewerAxesFirst, Items, Range, Scalar, Static, is_lost, new_list
+from .values import UNDEFINED, FewerAxesFirst, Items, Range, Scalar, Static, is_lost, new_list
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -124,8 +124,8 @@ def repeat(
             attempt.tuples |= found.tuples
             attempt.types |= found.types
             attempt.rebound |= found.shapes
-        except FirstNone as found:
-            attempt.begun[found.name] = NONE
+        except FirstKnown as found:
+            attempt.begun[found.name] = found.value
         except HeldTwice as found:
             attempt.held_twice.add(found.name)
         except GivenAway as found:

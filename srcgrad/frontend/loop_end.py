@@ -25,7 +25,7 @@ from .attempts import (
     BecomesOptional,
     Counts,
     FirstInside,
-    FirstNone,
+    FirstKnown,
     GivenAway,
     HeldTwice,
     OtherList,
@@ -46,6 +46,7 @@ from .values import (
     FewerAxesFirst,
     Items,
     OneOf,
+    Range,
     Scalar,
     Slice,
     Static,
@@ -147,7 +148,7 @@ class _Comparison:
                 self.rebound[name] = (end.dtype, shape_known_ahead(self.interpreter, name, end))
             case Static(), Static() if entry.value is end.value or entry.value == end.value:
                 pass
-            case Slice(), Slice() if entry == end:
+            case (Slice(), Slice()) | (Range(), Range()) if entry == end:
                 pass
             case x, TupleValue() if x is UNDEFINED:
                 is_item = end.identity in self.interpreter.given_away  # which does not change under this name
@@ -166,8 +167,10 @@ class _Comparison:
                         "bind it ahead of the loop",
                     )
                 raise FirstInside(self.interpreter, name, end)
-            case x, _ if x is UNDEFINED and optional.is_none(end) and name not in attempt.begun:
-                raise FirstNone(name)
+            case x, _ if x is UNDEFINED and is_known_in_every_iteration(end) and name not in attempt.begun:
+                raise FirstKnown(name, end)
+            case x, Range() if x is UNDEFINED:
+                self.refuse_to_read(name, "is a range that first appears inside a loop", "bind it ahead of the loop")
             case _ if entry is UNDEFINED:
                 pass
             case _ if identities.is_list(entry) and identities.is_list(end):
@@ -352,6 +355,13 @@ class _Comparison:
                 raise GivenAway(name)
             self.wholes = entry, end
             self.compare(name, entry, end)
+
+
+def is_known_in_every_iteration(value: Any) -> bool:
+    """Is it None, or a range between constants?"""
+    if isinstance(value, Range):
+        return all(isinstance(bound, Const) for bound in (value.start, value.stop, value.step))
+    return optional.is_none(value)
 
 
 def _told(end: Any) -> str:

@@ -19,7 +19,7 @@ from .aliases import is_private, note_twins
 from .arithmetic import cast, cast_value
 from .attempts import Attempt
 from .handed_on import check_same_shape, in_other_memory
-from .values import NONE, UNDEFINED, ArrayValue, Items, OneOf, Scalar, Static, TupleValue, whole
+from .values import UNDEFINED, ArrayValue, Items, OneOf, Scalar, Static, TupleValue, whole
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -30,8 +30,8 @@ def enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt, tri
     build = interpreter.build
     if name in attempt.unlike:
         return Static(attempt.unlike[name])
-    if value is UNDEFINED and optional.is_none(attempt.begun.get(name)):  # a part of a tuple
-        value = NONE
+    if value is UNDEFINED:  # a part of a tuple may be known
+        value = attempt.begun.get(name, UNDEFINED)
     if value is UNDEFINED:
         attempt.unbound.add(name)
         if name in attempt.types:
