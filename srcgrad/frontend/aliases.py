@@ -17,6 +17,7 @@ from .values import (
     Items,
     Once,
     OneOf,
+    Scalar,
     TupleValue,
     whole,
 )
@@ -86,15 +87,15 @@ def is_known_elsewhere(interpreter: Interpreter, name: str, root: str) -> bool:
             if here and (other == name or not wanted):
                 continue
             for leaf in value_leaves(held):
-                if isinstance(leaf, ArrayValue) and any(build.root(a) == root for a in arrays_of(leaf)):
+                if isinstance(leaf, (ArrayValue, Scalar)) and any(build.root(a) == root for a in arrays_of(leaf)):
                     return True
     return False
 
 
-def arrays_of(value: ArrayValue) -> list[Array]:
+def arrays_of(value: ArrayValue | Scalar) -> list[Array]:
     from ..ir.walk import loads
 
-    return [load.array for load in loads(value.element)]
+    return [load.array for load in loads(value.expr if isinstance(value, Scalar) else value.element)]
 
 
 def value_leaves(value: Any) -> list[Any]:
@@ -108,7 +109,8 @@ def value_leaves(value: Any) -> list[Any]:
 
 
 def roots_of_value(build: Any, value: Any) -> set[str]:
-    return {build.root(a) for leaf in value_leaves(value) if isinstance(leaf, ArrayValue) for a in arrays_of(leaf)}
+    leaves = (leaf for leaf in value_leaves(value) if isinstance(leaf, (ArrayValue, Scalar)))
+    return {build.root(array) for leaf in leaves for array in arrays_of(leaf)}
 
 
 def mind_aliases(interpreter: Interpreter, arrays: list[tuple[str, Array, ArrayValue]], attempt: Attempt) -> None:

@@ -17,6 +17,9 @@ from . import (
     expressions,
     fields,
     identities,
+    item_fields,
+    item_names,
+    item_views,
     list_items,
     list_methods,
     lists,
@@ -26,7 +29,7 @@ from . import (
     special_methods,
     tables,
 )
-from .aliases import roots_of_value
+from .aliases import HELD, roots_of_value, value_leaves
 from .numpy import flat, indexing, products
 from .values import (
     ArrayValue,
@@ -79,28 +82,6 @@ def _named_after(interpreter: Interpreter, targets: list[ast.expr], value: Any, 
     return replace(value, items=tuple(items))
 
 
-def is_exchange(targets: list[ast.expr], value: ast.expr) -> bool:
-    """a[i], a[j] = a[j], a[i]: do places hand each other what they hold?"""
-    match targets, value:
-        case [ast.Tuple(elts=places)], ast.Tuple(elts=values) if all(isinstance(p, ast.Subscript) for p in places):
-            has_calls = any(isinstance(node, ast.Call) for node in ast.walk(value))
-            return not has_calls and sorted(map(ast.unparse, places)) == sorted(map(ast.unparse, values))
-    return False
-
-
-def exchanged(interpreter: Interpreter, value: TupleValue) -> TupleValue:
-    """Items of lists on their way to other places: none of them is held twice afterwards."""
-    return replace(value, items=tuple(_on_its_way(interpreter, item) for item in value.items))
-
-
-def _on_its_way(interpreter: Interpreter, item: Any) -> Any:
-    if list_items.is_item(interpreter, item):
-        return list_items.copy_of_item(interpreter, item, is_second=False)
-    if isinstance(item, TupleValue) and item.identity in interpreter.given_away:
-        return replace(binding.settled(interpreter, item), identity=object())
-    return item
-
-
 def unpack(interpreter: Interpreter, targets: list[ast.expr], value: Any) -> None:
     starred = [k for k, target in enumerate(targets) if isinstance(target, ast.Starred)]
     if optional.is_optional(value):
@@ -122,15 +103,20 @@ def unpack(interpreter: Interpreter, targets: list[ast.expr], value: Any) -> Non
         items = [binding.settled(interpreter, item) for item in items]  # A[i], A[j] = A[j], A[i]
     else:
         items = binding.untangled(interpreter, [t.id for t in targets if isinstance(t, ast.Name)], items)
+    name = f"{HELD}{id(targets)}"
+    if interpreter.build.fields.are_views and len(targets) > 1:  # what is put into an object first may be a name's next
+        arrays = [leaf for item in items for leaf in value_leaves(item) if isinstance(leaf, ArrayValue)]
+        interpreter.env[name] = TupleValue(tuple(arrays))
     for target, item in zip(targets, items, strict=False):
         assign(interpreter, target, item, len(interpreter.build.block))
+    interpreter.env.pop(name, None)
 
 
 def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any, op: str | None = None) -> None:
     if isinstance(base, ast.Subscript) and tables.assigned(interpreter, base, items, value, op):
         return
     mark = len(interpreter.build.block)
-    owner = expressions.evaluate(interpreter, base)
+    whose, owner = _with_owner(interpreter, base)
     if records.is_dict(owner):
         key = records.key_of(interpreter, expressions.evaluate(interpreter, items))
         (value,) = expressions.as_before(interpreter, [value], mark)
@@ -170,6 +156,8 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
         error = UnsupportedError if isinstance(owner, Static) else NoItemsError  # which Python calls a TypeError
         interpreter.build.refuse("only arrays can be written to by index", error=error)
     index = expressions.index_items(interpreter, items)
+    if item_views.is_part(interpreter, owner):
+        item_names.check_under_way(interpreter, owner, expressions.changed_since(interpreter.build, mark))
     (value,) = expressions.as_before(interpreter, [value], mark)
     if optional.is_optional(value):
         value = optional.unless_none(interpreter.build, value, "what is assigned is None here")
@@ -181,7 +169,18 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
     if len(index) == 1 and isinstance(index[0], ArrayValue) and index[0].dtype == np.dtype(bool):
         if indexing.masked_write(interpreter.build, owner, index[0], value, op):
             return
-    _update(interpreter, indexing.subscript(interpreter.build, owner, index), value, op)
+    with item_fields.writing(interpreter, *whose):
+        _update(interpreter, indexing.subscript(interpreter.build, owner, index), value, op)
+
+
+def _with_owner(interpreter: Interpreter, node: ast.expr) -> tuple[tuple[Any, Any], Any]:
+    """The value of an expression, and whose attribute it is where that may be an object in a list."""
+    if not interpreter.build.fields.are_views or not isinstance(node, ast.Attribute):
+        return (None, None), expressions.evaluate(interpreter, node)
+    owner = expressions.evaluate(interpreter, node.value)
+    interpreter.at(node)
+    interpreter.build.refuse_unusable(owner, node.value)
+    return (owner, node.attr), attributes.attribute(interpreter, owner, node.attr)
 
 
 def _store_by_method(interpreter: Interpreter, owner: Any, items: ast.expr, value: Any, op: str | None) -> None:
@@ -326,7 +325,8 @@ def _updated(interpreter: Interpreter, current: Any, value: Any, op: str) -> Any
 def _put(interpreter: Interpreter, owner: TupleValue, key: Any, current: Any, value: Any, op: str | None) -> None:
     """Give an item of a dict, or an attribute of an object, a value."""
     if op is not None:
-        value = _updated(interpreter, current, value, op)
+        with item_fields.writing(interpreter, owner, key):
+            value = _updated(interpreter, current, value, op)
         if value is None:
             return
     records.store(interpreter, owner, key, value, "assigning to it")
@@ -382,6 +382,11 @@ def _augment_name(interpreter: Interpreter, stmt: ast.AugAssign, name: str, op: 
 
 def _augment_attribute(interpreter: Interpreter, stmt: ast.AugAssign, target: ast.Attribute, op: str) -> None:
     build = interpreter.build
+    if build.fields.are_views and not isinstance(target.value, ast.Name):
+        owner = expressions.evaluate(interpreter, target.value)
+        if item_views.is_view(interpreter, owner):  # its place is looked up once
+            _augment_view(interpreter, stmt, target, owner, op)
+            return
     held = expressions.evaluate(interpreter, target)
     mark = len(build.block)
     value = expressions.evaluate(interpreter, stmt.value)
@@ -400,6 +405,19 @@ def _augment_attribute(interpreter: Interpreter, stmt: ast.AugAssign, target: as
         _store_attribute(interpreter, target, updated)
     else:
         _store_attribute(interpreter, target, value, op)
+
+
+def _augment_view(
+    interpreter: Interpreter, stmt: ast.AugAssign, target: ast.Attribute, owner: TupleValue, op: str
+) -> None:
+    """ys[i].x += y, of an object that is looked up anew whenever it is used."""
+    name = f".item_{len(interpreter.env)}"
+    interpreter.env[name] = owner
+    found = ast.copy_location(ast.Name(name, ast.Load()), target.value)
+    try:
+        _augment_attribute(interpreter, stmt, ast.copy_location(ast.Attribute(found, target.attr), target), op)
+    finally:
+        interpreter.env.pop(name, None)
 
 
 def _augment_property(

@@ -44,6 +44,8 @@ class Attempt:
     numbers_first: frozenset[str] = frozenset()  # names that may be a number at first, and an array then
     held_twice: set[str] = field(default_factory=set)  # of these, those that are lists which others hold as well
     given_away: dict[object, frozenset[str]] = field(default_factory=dict)  # lists that are items of others
+    moved_ahead: dict[str, int] = field(default_factory=dict)  # see `ItemFields.moved`
+    as_copies: set[str] = field(default_factory=set)  # names of items of lists that are no views of their places
     names_given_away: set[str] = field(default_factory=set)  # names that are such a list at the end
     counted: set[str] = field(default_factory=set)  # whole numbers in objects that are others at the end
     unlike: dict[str, Unusable] = field(default_factory=dict)  # what is of another kind at the end
@@ -106,6 +108,10 @@ class Relisted(Exception):
         self.name, self.row, self.most = name, row, most
 
 
+class AsCopy(OtherList):
+    """It is an item of a list, and in the next iteration one of another, or none."""
+
+
 class HeldTwice(OtherList):
     """It is, in the next iteration, a list that others hold as well."""
 
@@ -158,12 +164,14 @@ class Rebound(Exception):
 
 def save(interpreter: Interpreter) -> Any:
     envs = [(frame, dict(frame.env)) for frame in identities.frames_of(interpreter)]
-    return interpreter.build.save(), envs, dict(interpreter.given_away)
+    popped = {identity: set(memory) for identity, memory in interpreter.build.fields.popped.items()}
+    return interpreter.build.save(), envs, dict(interpreter.given_away), popped
 
 
 def restore(interpreter: Interpreter, saved: Any) -> None:
-    build, envs, given_away = saved
+    build, envs, given_away, popped = saved
     interpreter.build.restore(build)
+    interpreter.build.fields.popped = {identity: set(memory) for identity, memory in popped.items()}
     interpreter.given_away = dict(given_away)
     for frame, env in envs:
         frame.env.clear()

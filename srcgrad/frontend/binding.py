@@ -10,7 +10,7 @@ from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Var
 from ..ir.nodes import AddTo, Alloc, Assign, Invoke, Stmt
 from ..ir.rename import rename_arrays
 from ..ir.walk import blocks, loads, map_expressions, statements, substitute, variables, with_blocks
-from . import flow, identities, list_items, unbound
+from . import flow, identities, item_views, list_items, unbound
 from .arithmetic import cast
 from .attempts import Widen
 from .joined_numbers import is_as, join_scalars
@@ -64,8 +64,12 @@ def settled(interpreter: Interpreter, value: Any) -> Any:
         return replace(value, expr=interpreter.build.variable("t", value.expr))
     if isinstance(value, OneOf):
         return replace(value, number=settled(interpreter, value.number))
+    if item_views.is_view(interpreter, value):
+        return value
     if isinstance(value, TupleValue) and (value.identity is None or value.identity in interpreter.given_away):
         return replace(value, items=tuple(settled(interpreter, item) for item in value.items))
+    if item_views.is_part(interpreter, value):
+        return item_views.copy_of_part(interpreter, value)
     if list_items.is_item(interpreter, value):
         return list_items.copy_of_item(interpreter, value, is_second=True)
     if isinstance(value, ArrayValue) and value.handle is None:
@@ -96,8 +100,12 @@ def bind_item(interpreter: Interpreter, name: str, item: Any) -> Any:
             return replace(item, expr=interpreter.build.capture(expr, name))
         case Flat():
             return item
+        case ArrayValue() if item_views.is_part(interpreter, item):
+            return item_views.copy_of_part(interpreter, item)
         case ArrayValue():
             return interpreter.build.kept(item, name)
+        case TupleValue() if item_views.is_view(interpreter, item):
+            return item
         case TupleValue() if identities.is_known(interpreter, item):
             return item  # by this name, too, it is what it is by the others
         case TupleValue(items=items):
@@ -199,6 +207,8 @@ def _rename_variable(interpreter: Interpreter, var: Var, name: str, mark: int) -
 def _bind_array(interpreter: Interpreter, name: str, value: ArrayValue, mark: int) -> ArrayValue:
     if isinstance(value, Flat):
         return value
+    if item_views.is_part(interpreter, value):
+        return item_views.copy_of_part(interpreter, value)
     handle = value.handle
     if name == flow.RESULT and interpreter.frame.is_composition and interpreter.build.depth == interpreter.frame.depth:
         return value  # an expression may stay one, as the results of rules do

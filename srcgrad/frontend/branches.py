@@ -24,6 +24,7 @@ from . import (
     early_constants,
     growing_lists,
     identities,
+    item_views,
     one_of,
     operators,
     optional,
@@ -238,6 +239,10 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
                 else:
                     _finish(interpreter, block, var, side.expr)
             return replace(joined, expr=var)
+        case TupleValue(), TupleValue() if item_views.are_alike(interpreter, a, b):
+            sides = [Scalar(item_views.place_of(value), weak=True) for value in (a, b)]
+            place = merge(interpreter, f"{name.lstrip('.')}_place", (x[0], sides[0]), (y[0], sides[1]))
+            return item_views.at_place(interpreter, a, place.expr)
         case TupleValue(items=first), TupleValue(items=second) if len(first) == len(second) and a.kind == b.kind:
             items = [
                 _merged_part(interpreter, f"{name}_{k}", (x[0], p), (y[0], q))

@@ -34,6 +34,7 @@ from ..ir.nodes import (
     View,
 )
 from ..ir.walk import loads, subexpressions, targets, variables, with_fields
+from .fields_known import ItemFields
 from .reduced_before import ReducedBefore
 from .values import ArrayValue, follows_order, has_whole_rows, is_unusable, run_of, whole
 
@@ -65,6 +66,7 @@ class Builder:
         self.contiguous: set[str] = set()  # handles in C order
         self.rows_of_one: set[str] = set()  # memory of lists, of which Python may hold several items as one array
         self.in_items: set[str] = set()  # memory of arrays in tuples and objects in lists, and copies of it
+        self.fields = ItemFields()
         self.in_unnamed: set[str] = set()  # memory of the items of lists that comprehensions make
         self.roots: dict[str, str] = {}  # handle → the memory that it is a view of
         self.twins: dict[str, set[str]] = {}  # memory that Python might hold one for the other
@@ -517,10 +519,12 @@ class Builder:
             if var in self.mutable:
                 self.changes[var.name] = self.changes.get(var.name, 0) + 1
 
-    def note_write(self, array: Array) -> None:
+    def note_write(self, array: Array, in_place: bool = True) -> None:
         """Whatever Python might hold for the same memory must not be read any more: we hold a copy of it."""
         self.check_fresh(Load(array, ()))
         root = self.root(array)
+        if in_place:
+            self.fields.note_written(self, root)
         self.note_change(root)
         self.changed_in_loop.add(root)
         twins = self.all_twins(root)

@@ -22,9 +22,10 @@ from ..errors import UnsupportedError
 from ..ir import affine
 from ..ir.expressions import BOOL, Array, Const
 from ..ir.nodes import Stmt
-from . import expressions, growing_lists, identities, lists, optional, resized
+from . import expressions, growing_lists, identities, item_names, item_views, lists, optional, resized
 from .aliases import MEMORY, Aliased, TwinsAhead
 from .attempts import (
+    AsCopy,
     Attempt,
     BecomesOneOf,
     BecomesOptional,
@@ -42,6 +43,7 @@ from .attempts import (
     restore,
     save,
 )
+from .fields_known import LoopAhead
 from .first_apart import FirstApart
 from .joined_numbers import as_small_as
 from .liveness import assigned
@@ -80,6 +82,7 @@ def repeat(
             interpreter.env[bound_flag(name)] = Scalar(Const(False, BOOL), weak=True)
     names += [bound_flag(name) for name in names if bound_flag(name) in interpreter.env]
     attempt = Attempt(numbers_first=may_be_first(node) if over is not None else frozenset())
+    attempt.moved_ahead = dict(interpreter.build.fields.moved)
     there, reads = identities.held(interpreter).keys(), len(interpreter.early_reads)
     saved, ahead = save(interpreter), {name: interpreter.env.get(name) for name in names}
     for _ in range(MOST_TRIES):
@@ -126,6 +129,8 @@ def repeat(
             attempt.rebound |= found.shapes
         except FirstKnown as found:
             attempt.begun[found.name] = found.value
+        except AsCopy as found:
+            attempt.as_copies.add(found.name)
         except HeldTwice as found:
             attempt.held_twice.add(found.name)
         except GivenAway as found:
@@ -220,6 +225,11 @@ def _try_loop(
         if value is UNDEFINED and name in attempt.begun:
             env[name] = value = attempt.begun[name]
         identity = getattr(value, "identity", None)
+        if name not in attempt.as_copies and item_views.is_view(interpreter, value):
+            place = build.variable(f"{name}_place", item_views.place_of(value))
+            build.mutable.add(place)
+            env[name] = entries[name] = item_views.at_place(interpreter, value, place)
+            continue
         if identity is not None and name not in attempt.other_lists | attempt.optional.keys():
             attempt.lists.setdefault(identity, name)
             continue
@@ -241,6 +251,7 @@ def _try_loop(
         entries.setdefault(name, env.get(name, UNDEFINED))
     known = {attempt.lists[identity]: head for identity, head in heads.items()} | entries
     parts = {part: value for name, entry in known.items() for part, value in parts_of(name, entry)} | entries
+    twins_ahead = {name: set(twins) for name, twins in build.twins.items()}
     for pair in sorted(attempt.twins):
         one, other = (_memory_called(called, parts) for called in pair)
         if one is not None and other is not None:
@@ -257,6 +268,7 @@ def _try_loop(
     interpreter.stale_before.append(set(build.stale))
     changed_around, build.changed_in_loop = build.changed_in_loop, set()
 
+    looks, lost = build.fields.count_of_looks, item_names.lost_names(interpreter) if build.fields.are_views else set()
     surely_bound: list[str] = []  # flags that every iteration sets
 
     def close() -> None:
@@ -269,6 +281,8 @@ def _try_loop(
                 interpreter.lookup(name)
         for name in sorted(objects):  # what one gets in a branch, it has in the next iteration
             interpreter.build.refuse_unusable(interpreter.env.get(name))
+        if build.fields.are_views:
+            item_names.check_next(interpreter, lost, looks)
         inside = growing_lists.Inside(indices, node.index, steady)  # type: ignore[attr-defined]
         close_loop(interpreter, names, entries, heads, inside, attempt)
         twins.mind_new_ones()
@@ -278,9 +292,11 @@ def _try_loop(
     interpreter.none_ahead.append((frame, {n: value for n, value in entries.items() if optional.is_none(value)}))
     interpreter.list_heads.append(identities.held(interpreter))
     attempt.given_away |= interpreter.given_away
+    build.fields.ahead.append(LoopAhead(node, twins_ahead, attempt.moved_ahead))
     try:
         loop = make(names)
     finally:
+        build.fields.ahead.pop()
         interpreter.loops.pop()
         interpreter.none_ahead.pop()
         interpreter.list_heads.pop()

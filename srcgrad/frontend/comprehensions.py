@@ -15,8 +15,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..ir import affine
-from ..ir.expressions import INT64, Call, Const, Expr, Var
-from ..ir.nodes import Alloc, For, Stmt, Store
+from ..ir.expressions import INT64, Call, Const, Expr, Load, Var
+from ..ir.nodes import Alloc, For, Pick, Run, Stmt, Store, Subscript, View
 from ..ir.walk import numbers_set, statements, variables
 from . import (
     assignment,
@@ -26,6 +26,8 @@ from . import (
     expressions,
     generators,
     identities,
+    item_fields,
+    item_views,
     list_parts,
     list_rows,
     lists,
@@ -289,7 +291,7 @@ def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[
     """A list of run-time length, whose items are computed in a loop."""
     build = interpreter.build
     saved = [(frame.env, dict(frame.env)) for frame in identities.frames_of(interpreter)]
-    lists_before = identities.held(interpreter)
+    lists_before, disturbed = identities.held(interpreter), build.fields.disturbed
     index = Var(build.names.index(name), INT64)
     build.lower[index] = 0
     block: list[Stmt] = []
@@ -297,6 +299,8 @@ def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[
         made = element(index, block)
         now = identities.held(interpreter)
         if any(now.get(identity) != value for identity, value in lists_before.items()):
+            raise _AtRunTime
+        if build.fields.disturbed != disturbed:  # what the next item is made of may be a copy of what has changed
             raise _AtRunTime
         row = list_rows.row_of(interpreter, made)
         has_layout = isinstance(row.inner, Layout)
@@ -311,9 +315,13 @@ def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[
         row = _of_one_shape(build, row, block, index)
     out = build.allocate("t", row.dtype, (count, *row.dims))
     build.in_unnamed.add(out.name)
-    identities.give_away(interpreter, made, out)
-    if any(identity in lists_before for identity in identities.within(made)):
+    if has_layout:  # (where it is put, it is given away)
+        item_views.note_kinds(interpreter, out, row.inner)
+    else:
+        identities.give_away(interpreter, made, out)
+    if any(identity in lists_before for identity in identities.within(made)) or _may_be_again(interpreter, made, index):
         build.rows_of_one.add(out.name)
+        item_fields.note_held_twice(interpreter, out)
     with build.nested(block):
         if isinstance(value, Scalar):
             build.emit(Store(out, (index,), value.expr))
@@ -327,12 +335,43 @@ def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[
         known.pop(index, None)
     build.emit(For(index, affine.ZERO, count, affine.ONE, tuple(block)))
     made_there = {stmt.array.name for stmt in statements(tuple(block)) if isinstance(stmt, Alloc)}
-    for part in list_parts.parts_of(value):
-        if isinstance(part, ArrayValue) and (part.handle is not None or part.is_window):
-            if any(build.root(array) not in made_there for array in arrays_of(part)):
-                build.rows_of_one.add(out.name)  # parts of one array may overlap
+    arrays = [part for part in list_parts.parts_of(value) if isinstance(part, ArrayValue)]
+    for part in arrays:
+        others = [build.root(array) for other in arrays if other is not part for array in arrays_of(other)]
+        if part.handle is not None or part.is_window:
+            if any(
+                build.root(array) not in made_there
+                and (build.root(array) in others or not _is_apart(block, part, index))
+                for array in arrays_of(part)
+            ):
+                item_fields.note_one_array(interpreter, out)  # parts of one array may overlap
     lists.note_held(interpreter, out, value)
     return Items(out, count, count, row.weak, row.inner, object())
+
+
+def _may_be_again(interpreter: Interpreter, made: Any, index: Var) -> bool:
+    """Is there an object of another list in it that may be that of another iteration, too?"""
+    if interpreter.frame.is_composition:  # it puts all in order
+        return False
+    objects = [part for part in (*identities.parts_within(made), made) if item_views.is_view(interpreter, part)]
+    return any(item_views.place_of(part) != index for part in objects)
+
+
+def _is_apart(block: list[Stmt], part: ArrayValue, index: Var) -> bool:
+    """Is it another part of its array in each iteration: the row of this number?"""
+    views = {stmt.array: stmt for stmt in block if isinstance(stmt, View)}
+    match part.element:
+        case Load(array=array, index=places) if array not in views:
+            picks = [place for place in places if index in variables(place)]
+        case Load(array=array) if isinstance(how := views[array].how, Subscript) and views[array].base not in views:
+            picks = [item.index for item in how.items if isinstance(item, Pick)]
+            if any(
+                index in variables(e) for item in how.items if isinstance(item, Run) for e in (item.start, item.length)
+            ):
+                return False
+        case _:
+            return False
+    return any(affine.affine(pick)[0] == ((index, 1),) for pick in picks)
 
 
 def _of_one_shape(build: Builder, row: list_rows.Row, block: list[Stmt], index: Var) -> list_rows.Row:

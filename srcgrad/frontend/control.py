@@ -24,6 +24,7 @@ from . import (
     generators,
     growing_lists,
     identities,
+    item_views,
     lists,
     operators,
 )
@@ -61,7 +62,13 @@ GROWN = 16  # iterations at most of a loop that is written out because a list gr
 
 def for_loop(interpreter: Interpreter, node: ast.For) -> None:
     """A `for` loop; written out where that is the only way (an index that selects an axis, or an item of a tuple)."""
-    over = expressions.run_over_by_loop(interpreter, expressions.evaluate(interpreter, node.iter))
+    with item_views.run_over(interpreter, node.iter):
+        over = expressions.run_over_by_loop(interpreter, expressions.evaluate(interpreter, node.iter))
+        interpreter.build.fields.are_parts = False
+        _over(interpreter, node, over)
+
+
+def _over(interpreter: Interpreter, node: ast.For, over: Any) -> None:
     if getattr(node, "surely_runs", False) and not expressions.known_range(over):  # which the text alone had told
         interpreter.build.refuse("range is not Python's own here", "give that function another name")
     over = generators.of_object(interpreter, over)

@@ -35,6 +35,8 @@ from . import (
     fields,
     generators,
     identities,
+    item_names,
+    item_views,
     iterators,
     large_numbers,
     lists,
@@ -236,6 +238,8 @@ def as_before(interpreter: Interpreter, values: list[Any], mark: int) -> list[An
     changed = _changed(build, build.block[mark:]) if len(build.block) > mark else ()
     if not changed:
         return values
+    for value in values:
+        item_names.check_under_way(interpreter, value, changed)
     late = build.block[mark:]
     del build.block[mark:]
     values = [_before(interpreter, value, changed) for value in values]
@@ -282,6 +286,8 @@ def _before(interpreter: Interpreter, value: Any, changed: set[Any]) -> Any:
             return whole(interpreter.build.materialize(value))
         case Method(owner=owner):
             return replace(value, owner=_before(interpreter, owner, changed))
+        case TupleValue() if item_views.is_view(interpreter, value):
+            return value
         case TupleValue(items=items, identity=identity) if identity not in identities.held(interpreter):  # no name's
             return replace(value, items=tuple(_before(interpreter, item, changed) for item in items))
     return value

@@ -23,6 +23,7 @@ from ..rules.device import RESERVED as RESERVED_ON_DEVICE
 from . import expressions, one_of, optional
 from .arguments import parameter, type_of
 from .builder import WrittenAfterAll
+from .fields_known import FieldsLearnt, ItemFields, OtherNumbers, Shared
 from .interpret import Interpreter
 from .outputs import (
     Group,
@@ -74,16 +75,21 @@ def interpret(function: Callable[..., Any], kind: str, types: Any, cotangents: A
     chosen = Chosen()
     disordered: frozenset[str] = frozenset()
     problem: SrcgradError | None = None
+    fields = FieldsLearnt()
     while True:
         job = _Job(function, kind, types, cotangents, options, disordered, chosen)
-        job.build.never_early = written
+        job.build.never_early, job.build.fields = written, fields.known()
         try:
             out = job.run()
         except WrittenAfterAll as found:
             written |= {found.name}
         except (OwnFunction, InPlace) as what:
             chosen.learn(what)
+        except (OtherNumbers, Shared) as found:
+            fields.learn(found)
         except SrcgradError as found:
+            if fields.helps(job.build.fields, found):
+                continue
             if problem is not None or not job.build.whole:
                 raise problem or found from None
             problem, options = found, replace(options, cut=True)  # what does not fit may be a slice that is cut short
@@ -145,7 +151,7 @@ class _Job:
             self.start_again()
 
     def start_again(self) -> None:
-        old, never_early = self.interpreter, self.build.never_early
+        old, never_early, fields = self.interpreter, self.build.never_early, self.build.fields
         old.callees.seen = {}
         old.callees.entered = {}
         self.interpreter = Interpreter(old.callees)
@@ -153,6 +159,7 @@ class _Job:
         self.build = self.interpreter.build
         self.build.arguments_are_shared = self.kind == "primal"
         self.build.never_early = never_early
+        self.build.fields = ItemFields(fields.are_views, fields.kinds, fields.shared)
         self.settled()
         self.own, self.called, self.not_contiguous = [], {}, set()
 

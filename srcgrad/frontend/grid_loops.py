@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
 from ..ir import affine
-from . import expressions, lists
+from . import expressions, item_views, lists
 from .aliases import HELD
 from .liveness import annotate, assigned
 from .source import located
@@ -45,6 +45,8 @@ def combinations(interpreter: Interpreter, value: Any, r: Any) -> Grid:
         interpreter.build.refuse("how many items a combination has must be a constant", error=ArgumentError)
     is_index = isinstance(value, Range) and value.start == affine.ZERO and value.step == affine.ONE
     known = expressions.known_items(interpreter, value)
+    if item_views.is_run_over(interpreter, value):
+        return Grid((value,) * length, ascending=True)
     held = value if is_index else new_list(known) if known is not None else lists.copied(interpreter, value)
     return Grid((held,) * length, ascending=True)
 

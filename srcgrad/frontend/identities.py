@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ..ir.expressions import Array
-from . import optional
+from . import item_fields, optional
 from .types import DictKind
 from .values import Bound, Closure, Differentiated, Items, Method, Once, OneOf, TupleValue
 
@@ -40,7 +40,7 @@ def _scopes(values: Iterable[Any]) -> Iterator[Any]:
             yield value.frame
         elif kind in PARTS:  # most hold nothing, and are asked again for every statement
             own = (value.function,) if isinstance(value, Bound) else ()
-            yield from _scopes((*own, *_parts(value)))
+            yield from _scopes((*own, *parts_of(value)))
 
 
 def held(interpreter: Interpreter, but: Sequence[Any] = ()) -> dict[object, Any]:
@@ -61,7 +61,7 @@ def _note_held(values: Iterable[Any], out: dict[object, Any]) -> None:
         if (kind is TupleValue or kind is Items) and value.identity is not None:
             out[value.identity] = value
         if kind in PARTS:
-            _note_held(_parts(value), out)
+            _note_held(parts_of(value), out)
 
 
 def give_away(interpreter: Interpreter, value: Any, *rows: Array) -> None:
@@ -69,11 +69,19 @@ def give_away(interpreter: Interpreter, value: Any, *rows: Array) -> None:
     if not isinstance(value, (TupleValue, Items)) or value.identity is None:
         return
     build = interpreter.build
+    build.fields.popped.pop(value.identity, None)
     is_from_ahead = any(value.identity in heads for heads in interpreter.list_heads[-1:])  # as each iteration has it
-    known = interpreter.given_away.get(value.identity, frozenset()) - {ANY_MEMORY}
+    known = interpreter.given_away.get(value.identity, frozenset())
+    may_be_there = ANY_MEMORY in known
+    known -= {ANY_MEMORY}
     for array in rows:
-        if is_from_ahead or known & {build.root(array), *build.all_twins(build.root(array))}:
+        is_in_turn = item_fields.is_in_turn(interpreter, value, array) and build.root(array) not in known
+        is_there = bool(known & {build.root(array), *build.all_twins(build.root(array))})
+        if is_from_ahead or (is_there and not is_in_turn):
             build.rows_of_one.add(build.root(array))
+            may_be_there = True
+        if may_be_there:
+            item_fields.note_held_twice(interpreter, array)
         for root in known - {build.root(array)}:  # it is an item of both
             build.twin(array, Array(root, array.dtype, ()))
     interpreter.given_away[value.identity] = known | {build.root(array) for array in rows}
@@ -105,8 +113,8 @@ def change(interpreter: Interpreter, identity: object, new: Any) -> None:
     """Put what a list is now in its place, wherever it is held."""
     states = held(interpreter)
     states.pop(identity, None)
-    new = _with_parts(new, tuple(_in_state(part, states) for part in _parts(new))) if _parts(new) else new
-    if any(has(part, identity) for part in _parts(new)):
+    new = _with_parts(new, tuple(_in_state(part, states) for part in parts_of(new))) if parts_of(new) else new
+    if any(has(part, identity) for part in parts_of(new)):
         interpreter.build.refuse("a list or an object that holds itself", "keep numbers that say which one is meant")
     interpreter.latest[identity] = new
     for frame in frames_of(interpreter):
@@ -122,7 +130,7 @@ def now(interpreter: Interpreter, value: Any) -> Any:
 def _in_state(value: Any, states: dict[object, Any]) -> Any:
     if isinstance(value, (TupleValue, Items)) and value.identity in states:
         return states[value.identity]
-    old = _parts(value)
+    old = parts_of(value)
     new = tuple(_in_state(part, states) for part in old)
     return value if all(map(_is, new, old)) else _with_parts(value, new)
 
@@ -141,7 +149,7 @@ PARTS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
 }
 
 
-def _parts(value: Any) -> tuple[Any, ...]:
+def parts_of(value: Any) -> tuple[Any, ...]:
     """What a value holds: the items of a tuple, the list of a method of it, the arguments of a partial."""
     parts = PARTS.get(type(value))
     return parts(value) if parts is not None else ()
@@ -175,7 +183,7 @@ def is_same(x: Any, y: Any) -> bool:
     """Are these the same value, but for the states of the lists and objects in it, which are known by what they are?"""
     if x is y or x == y or is_same_list(x, y):
         return True
-    parts, others = _parts(x), _parts(y)
+    parts, others = parts_of(x), parts_of(y)
     if type(x) is not type(y) or not parts or len(parts) != len(others):
         return False
     return all(map(is_same, parts, others)) and _with_parts(x, others) == y
@@ -199,7 +207,7 @@ def is_known(interpreter: Interpreter, value: Any) -> bool:
 
 def can_change(value: Any) -> bool:
     """Is it a list or an object that is known by what it is, or does it hold one?"""
-    return getattr(value, "identity", None) is not None or any(map(can_change, _parts(value)))
+    return getattr(value, "identity", None) is not None or any(map(can_change, parts_of(value)))
 
 
 def is_alike(x: Any, y: Any) -> bool:
@@ -222,11 +230,11 @@ def holders(env: dict[str, Any], identity: object) -> int:
 
 
 def _times(value: Any, identity: object) -> int:
-    return (getattr(value, "identity", None) is identity) + sum(_times(part, identity) for part in _parts(value))
+    return (getattr(value, "identity", None) is identity) + sum(_times(part, identity) for part in parts_of(value))
 
 
 def has(value: Any, identity: object) -> bool:
-    return getattr(value, "identity", None) is identity or any(has(part, identity) for part in _parts(value))
+    return getattr(value, "identity", None) is identity or any(has(part, identity) for part in parts_of(value))
 
 
 def within(value: Any) -> Iterator[object]:
@@ -234,13 +242,13 @@ def within(value: Any) -> Iterator[object]:
     identity = getattr(value, "identity", None)
     if identity is not None:
         yield identity
-    for part in _parts(value):
+    for part in parts_of(value):
         yield from within(part)
 
 
 def parts_within(value: Any) -> Iterator[Any]:
     """The lists and objects in a value, each behind those in it."""
-    for part in _parts(value):
+    for part in parts_of(value):
         yield from parts_within(part)
         if getattr(part, "identity", None) is not None:
             yield part
@@ -248,7 +256,7 @@ def parts_within(value: Any) -> Iterator[Any]:
 
 def under_new_identities(value: Any) -> Any:
     """The value as if all lists and objects in it were others."""
-    parts = _parts(value)
+    parts = parts_of(value)
     if parts:
         value = _with_parts(value, tuple(map(under_new_identities, parts)))
     return value if getattr(value, "identity", None) is None else replace(value, identity=object())
@@ -271,7 +279,7 @@ def _places(value: Any, identity: object, place: Any) -> Iterator[Any]:
     own = getattr(value, "identity", None)
     if own is identity:
         yield place
-    for k, part in enumerate(_parts(value)):
+    for k, part in enumerate(parts_of(value)):
         yield from _places(part, identity, (place if own is None else own, k))  # by whatever name its owner goes
 
 

@@ -46,7 +46,9 @@ from . import (
     handlers,
     identities,
     implicit,  # noqa: F401 (register)
+    item_names,
     iterators,
+    list_items,
     list_methods,
     looks,
     optional,
@@ -255,8 +257,8 @@ class Interpreter:
                 mark = len(self.build.block)
                 result = self._reading_for(targets)(self, value)
                 made = result
-                if assignment.is_exchange(targets, value):
-                    result = assignment.exchanged(self, result)
+                if list_items.is_exchange(targets, value):
+                    result = list_items.exchanged(self, targets, result)
                 if len(targets) > 1 and not isinstance(targets[0], ast.Name):
                     result = self.env[f"{HELD}{id(stmt)}"] = binding.bind_item(self, "t", result)
                 self.at_statement()
@@ -374,6 +376,8 @@ class Interpreter:
                 self.build.refuse(value.value.why, value.value.help)
             unbound.check_bound(self, name)
             generators.refuse_held(self, value)
+            if self.build.fields.are_views:
+                item_names.look_up(self, name, value)
             if isinstance(value, Once):
                 return iterators.taken(self, name, value)
             return optional.where_known(value)

@@ -5,12 +5,14 @@ ys[i], ys[j] = ys[j], ys[i]               →      both are copied, and take eac
 
 from __future__ import annotations
 
+import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..ir.expressions import Array
-from . import identities, lists
+from . import binding, expressions, identities, item_fields, item_views, lists
 from .aliases import arrays_of, value_leaves
-from .values import ArrayValue, Items, Lost, Static, whole
+from .values import ArrayValue, Items, Lost, Static, TupleValue, whole
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -38,6 +40,36 @@ def copy_of_item(interpreter: Interpreter, value: ArrayValue | Items, is_second:
     return whole(own)
 
 
+def is_exchange(targets: list[ast.expr], value: ast.expr) -> bool:
+    """a[i], a[j] = a[j], a[i]: do places hand each other what they hold?"""
+    match targets, value:
+        case [ast.Tuple(elts=places)], ast.Tuple(elts=values) if all(isinstance(p, ast.Subscript) for p in places):
+            has_calls = any(isinstance(node, ast.Call) for node in ast.walk(value))
+            return not has_calls and sorted(map(ast.unparse, places)) == sorted(map(ast.unparse, values))
+    return False
+
+
+def exchanged(interpreter: Interpreter, targets: list[ast.expr], value: TupleValue) -> TupleValue:
+    """Items of lists on their way to other places: none of them is held twice afterwards."""
+    places = [place.value for place in targets[0].elts]  # type: ignore[attr-defined]
+    owners = [expressions.evaluate(interpreter, place) for place in places]
+    rows = [owner.rows if isinstance(owner, Items) else None for owner in owners]
+    is_one_list = None not in rows and len(set(rows)) == 1
+    items = zip(value.items, rows, strict=True)
+    return replace(value, items=tuple(_on_its_way(interpreter, item, to, is_one_list) for item, to in items))
+
+
+def _on_its_way(interpreter: Interpreter, item: Any, to: Array | None, is_one_list: bool) -> Any:
+    if is_item(interpreter, item):
+        return copy_of_item(interpreter, item, is_second=False)
+    if item_views.is_view(interpreter, item):  # (in a list of known length it stays one)
+        own = item if to is None else item_views.as_it_is(interpreter, item, is_second=not is_one_list)
+        return identities.under_new_identities(own) if is_one_list else own
+    if isinstance(item, TupleValue) and item.identity in interpreter.given_away and is_one_list:
+        return replace(binding.settled(interpreter, item), identity=object())
+    return item
+
+
 def note_replaced(interpreter: Interpreter, rows: Array) -> None:
     """Names of what items were: their memory has other numbers now."""
     for frame in identities.frames_of(interpreter):
@@ -57,6 +89,6 @@ def note_stored(interpreter: Interpreter, rows: Array, value: Any) -> None:
     shown = {build.root(array) for array in arrays_of(value)} if isinstance(value, ArrayValue) else set()
     if any(root in {other, *build.all_twins(other)} for other in shown):
         if value.handle is not None or value.is_window:
-            build.rows_of_one.add(build.root(rows))  # two items are one
+            item_fields.note_one_array(interpreter, rows)  # two items are one
     else:
         lists.note_held(interpreter, rows, value)

@@ -15,7 +15,7 @@ from ..errors import place as error_place
 from ..ir import affine
 from ..ir.expressions import BOOL, Call
 from ..ir.nodes import If, Raise
-from . import binding, expressions, identities, list_places, lists
+from . import binding, expressions, identities, item_names, item_views, list_places, lists
 from .recursion import NotYetKnown
 from .values import NONE, Items, TupleValue, static_int
 
@@ -100,6 +100,9 @@ def pop(interpreter: Interpreter, owner: TupleValue | Items, place: Any = None) 
             interpreter.build.emit(If(Call("lt", (owner.length, affine.ONE), BOOL), (empty,)))
         last = affine.sub(owner.length, affine.ONE)
         out = lists.item_at(interpreter, owner, last) if at == -1 else list_places.taken(interpreter, owner, place)
+        if item_views.is_view(interpreter, out):
+            out = item_views.taken_out(interpreter, owner.rows, out)
+            item_names.note_moved(interpreter, owner.rows)
         out = binding.bind_item(interpreter, "t", out)
         return out, replace(owner, length=last)  # and `most` stays: it was as long at its longest
     items = list(owner.items)
@@ -115,6 +118,8 @@ def pop(interpreter: Interpreter, owner: TupleValue | Items, place: Any = None) 
 def sort(interpreter: Interpreter, owner: TupleValue | Items, **options: Any) -> Change:
     from .builtins_of_python import in_order
 
+    if isinstance(owner, Items):
+        item_names.note_moved(interpreter, owner.rows)
     return NONE, replace(in_order(interpreter, owner, **options), identity=owner.identity)
 
 
@@ -126,6 +131,8 @@ def turn(interpreter: Interpreter, owner: TupleValue | Items) -> Change:
 
 
 def clear(interpreter: Interpreter, owner: TupleValue | Items) -> Change:
+    if isinstance(owner, Items):
+        item_names.note_moved(interpreter, owner.rows)
     if isinstance(owner, Items) and owner.has_room:
         return NONE, replace(owner, length=affine.ZERO)
     return NONE, TupleValue((), list, owner.identity)

@@ -14,7 +14,7 @@ from ..errors import place as error_place
 from ..ir import affine
 from ..ir.expressions import BOOL, FLOAT64, Axis, Call, Const, Expr, Load
 from ..ir.nodes import If, Raise, Store
-from . import common_lengths, identities, optional
+from . import common_lengths, identities, item_fields, item_views, optional
 from .arithmetic import cast
 from .types import SETS, DictKind, RecordKind, ScalarType
 from .values import ArrayValue, Layout, Scalar, Static, TupleValue, whole
@@ -22,19 +22,20 @@ from .values import ArrayValue, Layout, Scalar, Static, TupleValue, whole
 if TYPE_CHECKING:
     from ..ir.expressions import Array
     from .builder import Builder
+    from .fields_known import Field
     from .interpret import Interpreter
 
 Lengths = tuple[Expr, ...]
 
 
-def layout_of(item: TupleValue) -> tuple[Layout, list[ScalarType]] | None:
+def layout_of(interpreter: Interpreter, item: TupleValue) -> tuple[Layout, list[ScalarType]] | None:
     """How the parts of an item lie, and what kind of numbers each has.  None, where some part is no such thing."""
     numbers: list[ScalarType] = []
-    layout = _layout_of(item, numbers)
+    layout = _layout_of(interpreter, item, numbers)
     return (layout, numbers) if isinstance(layout, Layout) and numbers else None
 
 
-def _layout_of(part: Any, numbers: list[ScalarType]) -> Any:
+def _layout_of(interpreter: Interpreter, part: Any, numbers: list[ScalarType]) -> Any:
     match part:
         case Scalar(dtype=dtype, weak=weak) if dtype.kind in "biufc":
             numbers.append(ScalarType(dtype, weak))
@@ -45,8 +46,13 @@ def _layout_of(part: Any, numbers: list[ScalarType]) -> Any:
         case Static(value=known) if known is None or isinstance(known, (str, type)):
             return part
         case TupleValue(items=items, kind=kind) if _is_group(kind):
-            parts = tuple(_layout_of(item, numbers) for item in items)
-            return None if None in parts else Layout(kind, parts)
+            parts = []
+            for k, item in enumerate(items):
+                count = len(numbers)
+                parts.append(_layout_of(interpreter, item, numbers))
+                if isinstance(item, (Scalar, ArrayValue)) and len(numbers) > count:
+                    numbers[count] = item_views.kind_of_part(interpreter, part, k, numbers[count])
+            return None if None in parts else Layout(kind, tuple(parts))
     return None
 
 
@@ -114,16 +120,18 @@ def put(interpreter: Interpreter, rows: Array, place: Expr, item: TupleValue, la
     if layout.kind is optional.OPTIONAL:
         item = optional.as_optional(item, item)
     build.in_items.add(build.root(rows))
+    item_views.note_kinds(interpreter, rows, layout)
     for part in (*identities.parts_within(item), item):
         identities.give_away(interpreter, part, rows)
     place = build.capture(place, "k")
     start: Expr = affine.ZERO
+    item_fields.note_arrays(interpreter, rows, list(fields_in(item)))
     for part, dims in zip(parts_of(item), leaves(layout), strict=True):
         value = part if isinstance(part, ArrayValue) else ArrayValue((), part.expr)
         value = common_lengths.with_lengths(build, value, dims)
-        _refuse_inexact(build, value, rows)
+        refuse_inexact(build, value, rows)
         at = lambda index, start=start, dims=dims: (place, affine.add(start, place_in(index, dims)))
-        lists.store_array(interpreter, rows, value, at)
+        lists.store_array(interpreter, rows, value, at, is_number=isinstance(part, Scalar))
         start = affine.add(start, affine.product(dims))
 
 
@@ -136,6 +144,17 @@ def parts_of(item: Any) -> Iterator[Any]:
         yield item
 
 
+def fields_in(item: Any) -> Iterator[tuple[Field, ArrayValue]]:
+    """The arrays in an item, with whose they are."""
+    if isinstance(item, TupleValue):
+        keys = item.kind.keys if item_views.is_object(item.kind) else range(len(item.items))
+        for key, part in zip(keys, item.items, strict=True):
+            if isinstance(part, ArrayValue):
+                yield (item.kind, key), part
+            else:
+                yield from fields_in(part)
+
+
 def place_in(index: Lengths, dims: Lengths) -> Expr:
     """Where an element lies among those of its array."""
     out: Expr = affine.ZERO
@@ -144,7 +163,7 @@ def place_in(index: Lengths, dims: Lengths) -> Expr:
     return out
 
 
-def _refuse_inexact(build: Builder, value: ArrayValue, rows: Array) -> None:
+def refuse_inexact(build: Builder, value: ArrayValue, rows: Array) -> None:
     """Whole numbers beside others that are none are kept as one of theirs: to 2**53 that changes nothing."""
     if rows.dtype.kind not in "fc" or value.dtype.kind not in "iu" or value.dtype.itemsize < 8:
         return
@@ -162,11 +181,13 @@ def item_at(interpreter: Interpreter, rows: Array, place: Expr, layout: Layout, 
     build = interpreter.build
     place = build.capture(place, "k")
     start: Expr = affine.ZERO
+    are_views = item_views.note_read(interpreter, rows, layout)
 
-    def part_of(layout: Any) -> Any:
+    def part_of(layout: Any, is_view: bool = False) -> Any:
         nonlocal start
         if isinstance(layout, Layout):
-            items = tuple(part_of(part) for part in layout.parts)
+            is_view = are_views and (is_view or item_views.is_object(layout.kind))
+            items = tuple(part_of(part, is_view) for part in layout.parts)
             return TupleValue(items, layout.kind, None if _is_tuple(layout.kind) else object())
         if isinstance(layout, Static):
             return layout
@@ -175,6 +196,8 @@ def item_at(interpreter: Interpreter, rows: Array, place: Expr, layout: Layout, 
         element = cast(Load(rows, (place, index)), kind.dtype)
         if not layout:
             return Scalar(element, kind.weak)
+        if is_view:
+            return ArrayValue(layout, element)
         own = build.materialize(ArrayValue(layout, element), "item", copy=True)
         build.twin(own, rows)
         build.in_items.add(own.name)

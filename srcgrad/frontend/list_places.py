@@ -12,9 +12,9 @@ from ..errors import place as error_place
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Expr, select
 from ..ir.nodes import If, Raise
-from . import binding, list_items, lists
+from . import binding, item_names, item_views, list_items, lists
 from .arithmetic import cast
-from .values import ArrayValue, Items, Scalar, TupleValue, constant, whole
+from .values import ArrayValue, Items, Layout, Scalar, TupleValue, constant, whole
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -38,6 +38,8 @@ def taken(interpreter: Interpreter, owner: Items, place: Any) -> Any:
         build.emit(If(beyond, (Raise("BoundsError", message + error_place(build.span)),)))
     item = lists.item_at(interpreter, owner, at)
     item = binding.settled(interpreter, item) if isinstance(item, (Scalar, TupleValue)) else item
+    if item_views.is_view(interpreter, item):
+        item = item_views.taken_out(interpreter, owner.rows, item)
     if isinstance(item, (ArrayValue, Items)):
         item = list_items.copy_of_item(interpreter, item, is_second=False)
     behind = Scalar(build.capture(affine.add(at, affine.ONE), "k"))
@@ -86,7 +88,10 @@ def _move(interpreter: Interpreter, owner: Items, target: ArrayValue, source: Ar
     from .numpy import indexing
 
     build, stale = interpreter.build, set(interpreter.build.stale)
-    indexing.write(build, target, source)
+    if isinstance(owner.inner, Layout):
+        item_names.note_moved(interpreter, owner.rows)
+    with build.fields.other_places():
+        indexing.write(build, target, source)
     if owner.rows.ndim > 1:
         for root in build.stale.keys() - stale:  # items have others in their places: no array has changed
             del build.stale[root]

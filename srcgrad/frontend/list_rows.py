@@ -54,7 +54,7 @@ def row_of(interpreter: Interpreter, item: Any) -> Row:
         case TupleValue(items=parts, kind=kind) if kind in (tuple, list) and parts and all(map(_is_number, parts)):
             rows = [row_of(interpreter, part) for part in parts]
             return row_of_places([p for row in rows for p in places_of(row)], (affine.integer(len(parts)),), kind)
-        case TupleValue() if (found := list_parts.layout_of(item)) is not None:
+        case TupleValue() if (found := list_parts.layout_of(interpreter, item)) is not None:
             layout, numbers = found
             return row_of_places(numbers, (list_parts.width_of(layout),), layout)
     if isinstance(item, TupleValue) and not item.items:

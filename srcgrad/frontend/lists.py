@@ -29,6 +29,9 @@ from . import (
     common_lengths,
     expressions,
     identities,
+    item_fields,
+    item_names,
+    item_views,
     list_items,
     list_parts,
     lists_of_none,
@@ -103,6 +106,11 @@ def fill(
         is_second = rows.name in build.all_twins(build.root(value.rows))
         note_shared(interpreter, rows, value.rows)
         build.rows_of_one |= {rows.name} if is_second or build.root(value.rows) in build.rows_of_one else set()
+        if isinstance(inner, Layout):
+            item_views.note_kinds(interpreter, rows, inner)
+            build.fields.note_copied(build.root(value.rows), rows.name)
+            if is_second:
+                item_fields.note_held_twice(interpreter, rows)
         return
     for k, item in enumerate(value.items):
         put(interpreter, rows, affine.add(start, affine.integer(k)), item, inner)
@@ -127,15 +135,26 @@ def put(interpreter: Interpreter, rows: Array, place: Expr, item: Any, inner: An
 
 
 def store_array(
-    interpreter: Interpreter, rows: Array, value: ArrayValue, at: Callable[[tuple[Expr, ...]], tuple[Expr, ...]]
+    interpreter: Interpreter,
+    rows: Array,
+    value: ArrayValue,
+    at: Callable[[tuple[Expr, ...]], tuple[Expr, ...]],
+    is_number: bool = False,
 ) -> None:
     """An item, or a part of one, goes where `at` says of its elements."""
     build = interpreter.build
     build.check_fresh(value.element)
     build.each(value.dims, lambda index: Store(rows, at(index), cast(value.at(index), rows.dtype)))
+    if not is_number:
+        note_put(interpreter, rows, value)
+
+
+def note_put(interpreter: Interpreter, rows: Array, value: ArrayValue) -> None:
+    """A list holds this array, or an item of it does."""
+    build = interpreter.build
     if not build.in_composition and (value.handle is not None or value.is_window):
         if any(_is_held_twice(interpreter, rows, build.root(array)) for array in arrays_of(value)):
-            build.rows_of_one.add(build.root(rows))
+            item_fields.note_one_array(interpreter, rows)
     note_held(interpreter, rows, value)
 
 
@@ -231,10 +250,13 @@ def store(interpreter: Interpreter, owner: Items, index: Any, value: Any) -> Non
     row = common_row(interpreter, [*row_of_list(interpreter, owner), row_of(interpreter, value)])
     owner = widened(interpreter, owner, row)
     value = binding.settled(interpreter, value) if isinstance(value, TupleValue) else value
+    if item_views.is_view(interpreter, value):
+        value = item_views.as_it_is(interpreter, value)
     build = interpreter.build
     target = indexing.subscript(build, array_of_items(interpreter, owner), [index])
     if isinstance(owner.inner, Layout):
         assert isinstance(target.element, Load)
+        item_names.note_moved(interpreter, owner.rows)
         list_parts.put(interpreter, owner.rows, target.element.index[0], value, owner.inner)
         return
     stale = set(build.stale)
@@ -339,7 +361,10 @@ def subscripted(interpreter: Interpreter, value: Items, index: Any) -> Any:
 
     build, array = interpreter.build, array_of_items(interpreter, value)
     if isinstance(index, indexing.Slice):
-        part = build.materialize(indexing.subscript(build, array, [index]), "items", copy=True)
+        seen = indexing.subscript(build, array, [index])
+        if (found := item_views.part_of_list(interpreter, value, seen)) is not None:
+            return found
+        part = build.materialize(seen, "items", copy=True)
         note_shared(interpreter, part, value.rows)
         return Items(part, part.dims[0], part.dims[0], value.weak, value.inner, object())
     number = static_int(index)
@@ -430,6 +455,8 @@ def note_shared(interpreter: Interpreter, copy: Array, rows: Array) -> None:
     """Two lists of the same arrays, where we have copies of these."""
     if rows.ndim > 1 and not interpreter.build.in_composition:
         interpreter.build.twin(copy, rows)
+        if interpreter.build.root(rows) in interpreter.build.rows_of_one:
+            interpreter.build.rows_of_one.add(copy.name)
 
 
 def joined(interpreter: Interpreter, parts: list[Any]) -> Items:

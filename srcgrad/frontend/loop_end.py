@@ -16,10 +16,11 @@ from ..ir import affine
 from ..ir.expressions import Array, Const, Expr, Var, is_inexact
 from ..ir.nodes import AddTo, Alloc, Assign
 from ..ir.walk import statements, variables
-from . import growing_lists, identities, list_rows, lists, one_of, optional, resized
+from . import growing_lists, identities, item_views, list_rows, lists, one_of, optional, resized
 from .aliases import Aliased, mind_aliases, roots_of_value
 from .arithmetic import cast, cast_value
 from .attempts import (
+    AsCopy,
     Attempt,
     BecomesOneOf,
     BecomesOptional,
@@ -339,6 +340,13 @@ class _Comparison:
             if getattr(entry, "identity", None) in self.heads:
                 if not identities.is_same_list(entry, end) and end is not UNDEFINED:
                     raise OtherList(name)
+                continue
+            if item_views.is_view(interpreter, entry):
+                if not item_views.are_alike(interpreter, entry, end):
+                    raise AsCopy(name)
+                place = item_views.place_of(entry)
+                assert isinstance(place, Var), place
+                self.scalars.append((place, item_views.place_of(end)))
                 continue
             identity = getattr(end, "identity", None)
             is_other = identity is not None and not identities.is_same_list(entry, end)

@@ -24,6 +24,8 @@ from . import (
     binding,
     fields,
     identities,
+    item_fields,
+    item_views,
     lists,
     one_of,
     optional,
@@ -318,6 +320,10 @@ def _identity(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
     """Are these one array, list or object?"""
     if isinstance(x, Closure) and x is not y and x.node is not y.node:
         return constant(isinstance(op, ast.IsNot))
+    if item_views.are_alike(interpreter, x, y):  # of one list, which has each object once
+        item_fields.expect_once(interpreter, x)
+        places = [Scalar(item_views.place_of(value), weak=True) for value in (x, y)]
+        return compare(interpreter, ast.Eq() if isinstance(op, ast.Is) else ast.NotEq(), *places)
     return constant(_is_one(interpreter, x, y) == isinstance(op, ast.Is))
 
 

@@ -16,7 +16,19 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, KeyArgumentError, UnsupportedError
 from ..rules import compositions
-from . import attributes, binding, calls, expressions, fields, identities, operators, sets, special_methods
+from . import (
+    attributes,
+    binding,
+    calls,
+    expressions,
+    fields,
+    identities,
+    item_fields,
+    item_views,
+    operators,
+    sets,
+    special_methods,
+)
 from .outside import InObject
 from .types import DictKind, RecordKind
 from .values import NONE, Bound, Scalar, Static, TupleValue, constant, is_hashable, new_dict
@@ -69,7 +81,7 @@ def item(interpreter: Interpreter, owner: TupleValue, index: Any) -> Any:
     if key not in owner.kind.keys:
         known = f"the keys are {', '.join(map(repr, owner.kind.keys))}"
         interpreter.build.refuse(f"KeyError: {key!r}", known, error=KeyArgumentError)
-    return as_dict(owner)[key]
+    return item_views.read(interpreter, owner, as_dict(owner)[key])
 
 
 def with_items(owner: TupleValue, items: dict[Any, Any]) -> TupleValue:
@@ -82,7 +94,9 @@ def store(interpreter: Interpreter, owner: TupleValue, key: Any, value: Any, wha
     """d[key] = value, or owner.key = value: what is held then"""
     if sets.is_set(owner):
         interpreter.build.refuse("a set has no places", error=ArgumentError)
-    identities.check_own(interpreter, owner, what)
+    is_item = item_views.is_view(interpreter, owner)
+    if not is_item:
+        identities.check_own(interpreter, owner, what)
     found = None
     if is_record(owner):
         cls = owner.kind.cls
@@ -95,6 +109,8 @@ def store(interpreter: Interpreter, owner: TupleValue, key: Any, value: Any, wha
             interpreter.build.refuse(f"{key} is a property without a setter", error=ArgumentError)
         calls.call_function(interpreter, found.fset, [owner, value], {})
         return value
+    if is_item:
+        return item_fields.store(interpreter, owner, key, value)
     hint = f"{key}" if isinstance(key, str) and key.isidentifier() else "t"
     held = binding.bind_item(interpreter, hint, value)
     assert owner.identity is not None
@@ -219,7 +235,7 @@ def attribute(interpreter: Interpreter, owner: TupleValue, name: str) -> Any:
     if not _finds_as_objects_do(owner.kind.cls):
         interpreter.build.refuse(f"{owner.kind.cls.__name__} has a way of its own to find {name}")
     if name in owner.kind.keys:
-        return as_dict(owner)[name]
+        return item_views.read(interpreter, owner, as_dict(owner)[name])
     if name == "__class__":
         return Static(owner.kind.cls)
     return of_class(interpreter, owner, owner.kind.cls, name)

@@ -1,0 +1,233 @@
+"""Attributes of objects in lists of run-time length get other values, where their parts lie.
+
+b.x = b.x + dt * b.v       →       rows[i, 0] = rows[i, 0] + dt * rows[i, 1]
+
+Items are rows of numbers here, so what Python has as one has to be one row.  Where an object may be in a list twice, or
+several objects may have one array, nothing of their kind can change (`ItemFields.check`); lists that share objects
+are twins (see `aliases`), of which the others can't be read after a change.  As a loop comes back to what stands ahead
+of its first sharing, this is noted of a kind of object once and for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ..ir.expressions import Array
+from ..ir.nodes import Alloc, Store
+from ..ir.walk import loads, substitute
+from . import common_lengths, identities, item_names, item_views, list_parts, list_rows, lists, optional
+from .aliases import HELD, arrays_of, is_seen_elsewhere, value_leaves
+from .arithmetic import cast
+from .fields_known import ANY_FIELD, Field, OtherNumbers
+from .types import ScalarType
+from .values import ArrayValue, Items, Scalar, Static, TupleValue, whole
+
+if TYPE_CHECKING:
+    from .interpret import Interpreter
+
+
+def store(interpreter: Interpreter, owner: TupleValue, key: Any, value: Any) -> Any:
+    """owner.key = value, where the owner is a view: what is held then."""
+    build, rows = interpreter.build, item_views.rows_of(interpreter, owner)
+    assert rows is not None
+    if key not in owner.kind.keys:
+        build.refuse(
+            f"an object that is an item of a list gets {key!r}, which it did not have when it was put in",
+            "give it all of them ahead of putting it in",
+        )
+    k = owner.kind.keys.index(key)
+    part = owner.items[k]
+    if optional.is_optional(value):
+        value = optional.unless_none(build, value, "what is assigned is None here")
+    if isinstance(part, Scalar) and isinstance(value, ArrayValue) and not value.ndim:
+        value = Scalar(value.element)
+    if isinstance(part, Scalar) and isinstance(value, Scalar):
+        _store_number(interpreter, rows, owner, k, part, value)
+    elif isinstance(part, ArrayValue) and isinstance(value, ArrayValue) and value.ndim == part.ndim:
+        _store_array(interpreter, rows, owner, k, part, value)
+    elif not _is_the_same(part, value):
+        build.refuse(
+            f"{key} of an object that is an item of a list becomes another thing than a number, or an array of as "
+            "many axes as it was",
+            "keep what changes so in a list of its own:  fs[i] = …",
+        )
+    return value
+
+
+def _is_the_same(part: Any, value: Any) -> bool:
+    if isinstance(part, Static) and isinstance(value, Static):
+        return part.value is value.value or part.value == value.value
+    return identities.is_same_list(part, value)
+
+
+def _widened(interpreter: Interpreter, owner: TupleValue, k: int, part: Any, value: Any) -> None:
+    """The kind of number that a part gets has to be that which it has from the beginning."""
+    own = ScalarType(part.dtype, isinstance(part, Scalar) and part.weak)
+    new = list_rows.common_place((own, ScalarType(value.dtype, isinstance(value, Scalar) and value.weak)))
+    if new == own:
+        return
+    name = (owner.kind, owner.kind.keys[k])
+    known = interpreter.build.fields.kinds.get(name)
+    new = new if known is None else list_rows.common_place((known, new))
+    if new == known:
+        interpreter.build.refuse(
+            f"{owner.kind.keys[k]} of an object that is an item of a list becomes a number of another kind",
+            "let it begin as one of that kind:  0.0",
+        )
+    raise OtherNumbers(name, new)
+
+
+def _store_number(
+    interpreter: Interpreter, rows: Array, owner: TupleValue, k: int, part: Scalar, value: Scalar
+) -> None:
+    build = interpreter.build
+    _widened(interpreter, owner, k, part, value)
+    build.check_fresh(value.expr)
+    (load,) = loads(part.expr)
+    list_parts.refuse_inexact(build, ArrayValue((), value.expr), rows)
+    _note_changed(interpreter, rows)
+    build.emit(Store(rows, load.index, cast(value.expr, rows.dtype)))
+
+
+def _store_array(
+    interpreter: Interpreter, rows: Array, owner: TupleValue, k: int, part: ArrayValue, value: ArrayValue
+) -> None:
+    build = interpreter.build
+    _widened(interpreter, owner, k, part, value)
+    build.check_fresh(value.element)
+    new = common_lengths.with_lengths(build, value, part.dims)
+    list_parts.refuse_inexact(build, new, rows)
+    if any(build.root(array) == build.root(rows) for array in arrays_of(new)):
+        new = whole(build.materialize(new, "t", copy=True))
+    (load,) = loads(part.element)
+    _note_changed(interpreter, rows)
+    interpreter.build.fields.replaced.add(build.root(rows))
+    at = lambda index: tuple(substitute(place, dict(enumerate(index))) for place in load.index)
+    build.each(part.dims, lambda index: Store(rows, at(index), cast(new.at(index), rows.dtype)))
+    item_names.forget_shown(interpreter, rows)
+    lists.note_put(interpreter, rows, value)
+    note_arrays(interpreter, rows, [((owner.kind, owner.kind.keys[k]), value)])
+
+
+def note_arrays(interpreter: Interpreter, rows: Array, parts: list[tuple[Field, ArrayValue]]) -> None:
+    """Arrays that are put into an item: which may be known by another name, or be one?"""
+    build, fields = interpreter.build, interpreter.build.fields
+    roots: list[str] = []
+    for part, value in parts:
+        if value.handle is None and not value.is_window and not value.is_view_to_numpy:
+            continue
+        found = {build.root(array) for array in arrays_of(value)}
+        around = found.union(*(build.all_twins(root) for root in found))
+        if build.root(rows) in found or found & set(roots):
+            note_one_array(interpreter, rows)
+        if around & (fields.rows | fields.kinds_in.keys()) - ({build.root(rows)} - found):
+            fields.note_shared([part, ANY_FIELD])
+        if found & set(roots):
+            fields.note_shared(part for part, _ in parts)
+        elif not _is_made_for_this(interpreter, value):
+            fields.note_shared([part])
+        roots += found
+
+
+def _is_made_for_this(interpreter: Interpreter, value: ArrayValue) -> bool:
+    """Is it memory that was made just now, and that has no name?"""
+    build, handle = interpreter.build, value.handle
+    if handle is None or build.root(handle) != handle.name or build.in_composition:
+        return False
+    is_made_here = any(isinstance(stmt, Alloc) and stmt.array.name == handle.name for stmt in build.block)
+    return is_made_here and not is_seen_elsewhere(interpreter, "", handle.name)
+
+
+@contextmanager
+def writing(interpreter: Interpreter, owner: Any, key: Any) -> Iterator[None]:
+    """An array of an object is written in its place."""
+    build, fields = interpreter.build, interpreter.build.fields
+    rows = item_views.rows_of(interpreter, owner)
+    if rows is None or not item_views.is_object(owner.kind) or not fields.is_own((owner.kind, key)):
+        yield
+        return
+    fields.own.add((owner.kind, key))
+    fields.changed_kinds |= fields.kinds_in.get(build.root(rows), frozenset())
+    fields.check(build)
+    before = set(build.stale)
+    with fields.other_places():
+        yield
+    for other in (build.stale.keys() - before) & ({build.root(rows)} | build.parameters):  # whose is no such array
+        del build.stale[other]
+    item_names.lose_copies(interpreter, build.root(rows))
+
+
+def _note_changed(interpreter: Interpreter, rows: Array) -> None:
+    """A part of an item is given another value: who else may hold the item?"""
+    fields, build, root = interpreter.build.fields, interpreter.build, interpreter.build.root(rows)
+    kinds = fields.kinds_in.get(root, frozenset())
+    fields.changed.add(root)
+    fields.changed_kinds |= kinds
+    fields.check(interpreter.build)
+    before = set(build.stale)
+    build.note_write(rows, in_place=False)
+    every = identities.held(interpreter).values()
+    lists_there = {build.root(value.rows) for value in every if isinstance(value, Items)} | fields.rows
+    arrays = {build.root(array) for leaf in _shown_by_names(interpreter) for array in arrays_of(leaf)}
+    arrays |= build.parameters | build.in_items - fields.kinds_in.keys()
+    for other in build.stale.keys() - before:
+        if other == root or (other in arrays and other not in lists_there):  # no array has changed
+            del build.stale[other]
+    fields.disturbed += bool(build.stale.keys() - before)
+    item_names.lose_copies(interpreter, root)
+
+
+def _shown_by_names(interpreter: Interpreter) -> Iterator[ArrayValue]:
+    """The arrays that names stand for."""
+    for frame in identities.frames_of(interpreter):
+        for name, value in frame.env.items():
+            if (
+                not name.startswith(HELD)
+                and not isinstance(value, Items)
+                and not item_views.is_view(interpreter, value)
+            ):
+                yield from (leaf for leaf in value_leaves(value) if isinstance(leaf, ArrayValue))
+
+
+def note_held_twice(interpreter: Interpreter, rows: Array) -> None:
+    """An object is put into rows where it may be already."""
+    fields = interpreter.build.fields
+    fields.held_twice |= fields.kinds_in.get(interpreter.build.root(rows), frozenset())
+    fields.check(interpreter.build)
+
+
+def expect_once(interpreter: Interpreter, value: TupleValue) -> None:
+    """No object of this kind is in a list twice, or nothing is right that has been said of its place."""
+    fields = interpreter.build.fields
+    fields.changed_kinds.add(value.kind)
+    fields.check(interpreter.build)
+
+
+def is_in_turn(interpreter: Interpreter, value: Any, rows: Array) -> bool:
+    """for b in ys: zs.append(b):  is it the item of this iteration, and had the other list none of these ahead?"""
+    build, seen = interpreter.build, item_views.rows_of(interpreter, value)
+    if seen is None or not build.fields.ahead:
+        return False
+    loop = build.fields.ahead[-1]
+    source, target = build.root(seen), build.root(rows)
+    is_first = target not in loop.put
+    loop.put.add(target)
+    places = {load.index[0] for part in item_views.parts_in(value) for load in loads(item_views.expr_of(part))}
+    if not is_first or places != {loop.index} or loop.moved.get(source, 0) != build.fields.moved.get(source, 0):
+        return False
+    found, work = {source}, [source]
+    while work:
+        more = loop.twins.get(work.pop(), set()) - found
+        found |= more
+        work += more
+    return target not in found
+
+
+def note_one_array(interpreter: Interpreter, rows: Array) -> None:
+    """An array is put into rows where it may be already."""
+    fields = interpreter.build.fields
+    interpreter.build.rows_of_one.add(interpreter.build.root(rows))
+    fields.of_one_array |= fields.kinds_in.get(interpreter.build.root(rows), frozenset())
+    fields.check(interpreter.build)
