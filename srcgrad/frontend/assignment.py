@@ -14,8 +14,8 @@ from . import (
     attributes,
     binding,
     called_first,
+    computed_attributes,
     expressions,
-    fields,
     identities,
     item_fields,
     item_names,
@@ -123,10 +123,10 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
         owner = identities.now(interpreter, owner)  # the key, as any index below, may come from what changes it
         _put(interpreter, owner, key, records.item(interpreter, owner, constant(key)) if op else None, value, op)
         return
-    if fields.are_fields(owner) and op is None:
+    if computed_attributes.are_fields(owner) and op is None:
         key = records.key_of(interpreter, expressions.evaluate(interpreter, items))
         (value,) = expressions.as_before(interpreter, [value], mark)
-        fields.store(interpreter, owner, key, value)
+        computed_attributes.store(interpreter, owner, key, value)
         return
     if identities.is_list(owner) and (owner.identity is None or owner.identity in interpreter.given_away):
         _refuse_table(interpreter, base)

@@ -15,7 +15,7 @@ from ..errors import AttributeArgumentError
 from ..ir import affine
 from ..ir.expressions import Expr
 from ..rules import compositions
-from . import calls, fields, inheritance, operators, records, special_methods
+from . import calls, computed_attributes, inheritance, operators, records, special_methods
 from .numpy import complex_numbers, flat
 from .numpy.table import METHODS, TABLE
 from .outside import LIBRARIES, HasOfItsOwn, InClass, InObject
@@ -62,8 +62,8 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
         of_tuples = hasattr(tuple, name) and special_methods.own(owner, name) is None
         if hasattr(owner.kind, "_fields") and not of_tuples and name not in ("_replace", "_asdict"):
             return records.of_class(interpreter, owner, owner.kind, name)
-        if records.is_record(owner) and name == fields.FIELDS:
-            return fields.fields_of(interpreter, owner)
+        if records.is_record(owner) and name == computed_attributes.FIELDS:
+            return computed_attributes.fields_of(interpreter, owner)
         if records.is_record(owner):
             return records.attribute(interpreter, owner, name)
         if records.is_dict(owner) and not hasattr(owner.kind.cls, name):
@@ -71,7 +71,7 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
         if records.is_dict(owner) and name == "default_factory":
             return NONE if owner.kind.default is None else owner.kind.default
         return Method(owner, name)
-    if isinstance(owner, (Items, RandomSource)) or fields.are_fields(owner):
+    if isinstance(owner, (Items, RandomSource)) or computed_attributes.are_fields(owner):
         return Method(owner, name)
     if isinstance(owner, Closure) and name == "__name__":
         return constant(owner.name)

@@ -34,7 +34,7 @@ from ..ir.nodes import (
     View,
 )
 from ..ir.walk import loads, subexpressions, targets, variables, with_fields
-from .fields_known import ItemFields
+from .item_fields_known import ItemFields
 from .reduced_before import ReducedBefore
 from .values import ArrayValue, follows_order, has_whole_rows, is_unusable, run_of, whole
 

@@ -32,9 +32,9 @@ from ..rules.compositions import python
 from . import (
     attributes,
     calls,
+    computed_attributes,
     copies,
     expressions,
-    fields,
     generators,
     growing_lists,
     inheritance,
@@ -487,6 +487,6 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     math.hypot: length_of_vector, itertools.product: product, itertools.combinations: combinations,
     itertools.permutations: permutations,
     dataclasses.replace: records.replaced, types.SimpleNamespace: records.namespace, **warnings_and_logs.BUILTINS,
-    **fields.BUILTINS,
+    **computed_attributes.BUILTINS,
     matching.part_matched: part_matched, compositions.registry.constant_integer: static_integer,
 }  # fmt: skip

@@ -27,9 +27,9 @@ from . import (
     attributes,
     binding,
     changes,
+    computed_attributes,
     exceptions,
     expressions,
-    fields,
     generators,
     identities,
     iterators,
@@ -129,7 +129,7 @@ def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
         if keyword.arg is not None:
             kwargs[keyword.arg] = value
             continue
-        value = fields.as_it_is_now(interpreter, value)
+        value = computed_attributes.as_it_is_now(interpreter, value)
         if records.is_dict(value) and not sets.is_set(value):
             kwargs |= records.as_dict(value)
         else:
@@ -539,8 +539,8 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
     build = interpreter.build
     if isinstance(owner, Differentiated):
         return lifted.call(interpreter, owner, name, args, kwargs)
-    if fields.are_fields(owner):
-        return fields.method(interpreter, owner, name, args, kwargs)
+    if computed_attributes.are_fields(owner):
+        return computed_attributes.method(interpreter, owner, name, args, kwargs)
     if isinstance(owner, (TupleValue, Items)) and name in compositions.SEARCHES and not records.is_dict(owner):
         if operators.is_known(owner) and all(map(operators.is_known, args)):
             return constant(getattr(operators.plain(owner), name)(*map(operators.plain, args)))

@@ -43,8 +43,8 @@ from .attempts import (
     restore,
     save,
 )
-from .fields_known import LoopAhead
 from .first_apart import FirstApart
+from .item_fields_known import LoopAhead
 from .joined_numbers import as_small_as
 from .liveness import assigned
 from .loop_end import close_loop

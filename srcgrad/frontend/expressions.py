@@ -32,7 +32,7 @@ from . import (
     calls,
     changes,
     choices,
-    fields,
+    computed_attributes,
     generators,
     identities,
     item_names,
@@ -206,7 +206,7 @@ def _dict_display(interpreter: Interpreter, keys: list[ast.expr | None], nodes: 
         if key is not None:
             items[name] = value
             continue
-        value = fields.as_it_is_now(interpreter, value)
+        value = computed_attributes.as_it_is_now(interpreter, value)
         if records.is_dict(value) and not sets.is_set(value):
             items |= records.as_dict(value)
         else:
@@ -347,14 +347,14 @@ def items_of(interpreter: Interpreter, value: Any) -> list[Any]:
 
 def run_over_by_loop(interpreter: Interpreter, over: Any) -> Any:
     """A text that a loop runs over is a tuple of letters, and an enumeration one of its members; vars(o) a dict."""
-    over = fields.as_it_is_now(interpreter, over)
+    over = computed_attributes.as_it_is_now(interpreter, over)
     is_known = isinstance(over, Static) and isinstance(over.value, (str, enum.EnumMeta))
     return TupleValue(tuple(map(constant, over.value))) if is_known else over
 
 
 def known_items(interpreter: Interpreter, value: Any) -> list[Any] | None:
     """The items of something that is unpacked, or None if their number is only known at run time."""
-    value = fields.as_it_is_now(interpreter, value)
+    value = computed_attributes.as_it_is_now(interpreter, value)
     if records.is_dict(value):
         return [constant(key) for key in value.kind.keys]
     special_methods.refuse_object(interpreter, value, "the items", "__iter__")
@@ -430,7 +430,7 @@ NOT_THERE: dict[type[Exception], type[SrcgradError]] = {KeyError: KeyArgumentErr
 def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items: ast.expr) -> Any:
     mark = len(interpreter.build.block)
     index = index_items(interpreter, items)
-    owner = fields.as_it_is_now(interpreter, owner)
+    owner = computed_attributes.as_it_is_now(interpreter, owner)
     (owner,) = as_before(interpreter, [owner], mark)
     if any(isinstance(part, ast.Call) for part in walk(items)):  # which may have changed it
         owner = identities.now(interpreter, owner)

@@ -23,8 +23,8 @@ from ..rules.device import RESERVED as RESERVED_ON_DEVICE
 from . import expressions, one_of, optional
 from .arguments import parameter, type_of
 from .builder import WrittenAfterAll
-from .fields_known import FieldsLearnt, ItemFields, OtherNumbers, Shared
 from .interpret import Interpreter
+from .item_fields_known import FieldsLearnt, ItemFields, OtherNumbers, Shared
 from .outputs import (
     Group,
     ScalarOutput,

@@ -34,12 +34,12 @@ from . import (
     branches,
     calls,
     calls_of_own,
+    computed_attributes,
     contexts,
     control,
     definitions,
     exceptions,
     expressions,
-    fields,
     first_apart,
     flow,
     generators,
@@ -344,7 +344,7 @@ class Interpreter:
                 else:
                     self.build.refuse("only names, and items of lists and dicts, can be deleted")
             case ast.Attribute(value=base, attr=name):
-                fields.delete_attribute(self, expressions.evaluate(self, base), Static(name))
+                computed_attributes.delete_attribute(self, expressions.evaluate(self, base), Static(name))
             case _:
                 self.build.refuse("only names, and items of lists and dicts, can be deleted")
 

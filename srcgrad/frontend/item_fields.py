@@ -20,7 +20,7 @@ from ..ir.walk import loads, substitute
 from . import common_lengths, identities, item_names, item_views, list_parts, list_rows, lists, optional
 from .aliases import HELD, arrays_of, is_seen_elsewhere, value_leaves
 from .arithmetic import cast
-from .fields_known import ANY_FIELD, Field, OtherNumbers
+from .item_fields_known import ANY_FIELD, Field, OtherNumbers
 from .types import ScalarType
 from .values import ArrayValue, Items, Scalar, Static, TupleValue, whole
 

@@ -22,8 +22,8 @@ from .values import ArrayValue, Layout, Scalar, Static, TupleValue, whole
 if TYPE_CHECKING:
     from ..ir.expressions import Array
     from .builder import Builder
-    from .fields_known import Field
     from .interpret import Interpreter
+    from .item_fields_known import Field
 
 Lengths = tuple[Expr, ...]
 

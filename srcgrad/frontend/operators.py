@@ -22,7 +22,7 @@ from ..rules.names import OPERATORS as ARITHMETIC
 from . import (
     attributes,
     binding,
-    fields,
+    computed_attributes,
     identities,
     item_fields,
     item_views,
@@ -278,7 +278,7 @@ def compare(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
             same = x.value is y.value
         return constant(same == isinstance(op, ast.Is))
     if isinstance(op, (ast.In, ast.NotIn)):
-        y = fields.as_it_is_now(interpreter, y)
+        y = computed_attributes.as_it_is_now(interpreter, y)
         said = special_methods.called(interpreter, y, "__contains__", x)
         if said is not None:
             found = Scalar(truth(interpreter, said), weak=True)

@@ -20,8 +20,8 @@ from . import (
     attributes,
     binding,
     calls,
+    computed_attributes,
     expressions,
-    fields,
     identities,
     item_fields,
     item_views,
@@ -130,7 +130,7 @@ def made_of(interpreter: Interpreter, parts: list[Any], more: dict[str, Any], cl
     """dict(...)"""
     items: dict[Any, Any] = {}
     for part in parts:
-        part = fields.as_it_is_now(interpreter, part)
+        part = computed_attributes.as_it_is_now(interpreter, part)
         if is_dict(part):
             items |= as_dict(part)
             continue
