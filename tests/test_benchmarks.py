@@ -36,3 +36,25 @@ def test_disagreement_is_told() -> None:
 def test_slope_is_that_of_the_upper_half() -> None:
     points = [{"size": n, "gradient": 5.0 + n**2} for n in (1, 10, 100, 1_000, 10_000)]
     assert abs(slope(points, "gradient") - 2.0) < 0.01
+
+
+LISTING = """
+        .headerflags    @"EF_CUDA_TEXMODE_UNIFIED EF_CUDA_64BIT_ADDRESS"
+.text.f:
+        /*0000*/                   LDC R1, c[0x0][0x28] ;
+        /*0010*/                   IMAD.WIDE R4, R5, UR5, R2 ;
+.L_x_9:
+        /*0020*/              @!P0 ISETP.GE.AND.EX P1, PT, R13, UR25, PT, P1 ;
+        /*0030*/                   UIADD3.X UR11, UR11, -0x1, URZ, UP0, !UPT ;
+        /*0040*/               @P0 FFMA R21, R25, -6, R6 ;
+        /*0050*/                   EXIT ;
+        /*0060*/                   NOP;
+"""
+
+
+def test_machine_code_is_counted() -> None:
+    from benchmarks.cuda.machine_code import counted
+
+    said = "ptxas info    : Used 38 registers, used 0 barriers, 112 bytes cumulative stack size"
+    assert counted(LISTING, said) == (6, 3, 38, 112)
+    assert counted(LISTING, "ptxas info    : Used 8 registers").stack == 0
