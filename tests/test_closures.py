@@ -116,11 +116,56 @@ def comprehensions_in_each_other(x):
     return np.sum(np.array([[k * w * held() for k in x] for w in x])) * k
 
 
+def defined_in_a_loop_and_called_behind(x):
+    for i in range(len(x)):
+
+        def last(t):
+            return t * x[i]
+
+    return last(2.0)
+
+
+def a_lambda_of_a_loop_called_behind(x):
+    y = 0.0
+    for i in range(len(x)):
+        k = x[i] * x[i]
+        f = lambda t: t * k  # noqa: B023
+        y += f(1.0)
+    return y * f(3.0)
+
+
+def two_names_of_a_loop_behind_it(x):
+    s = 0.0
+    for v in x:
+        w = v * v
+        if v > 1.0:
+            w = w + s
+
+        def g(t):
+            return t * w + v  # noqa: B023
+
+        s += g(2.0)
+    return s * g(1.0)
+
+
+def of_an_inner_loop_called_behind_both(x):
+    for i in range(len(x)):
+        for j in range(i + 1):
+            m = x[i] * x[j]
+
+            def f(t):
+                return t * m + x[j]  # noqa: B023
+
+    return f(x[0])
+
+
 # fmt: off
 FUNCTIONS = [
     read_in_the_next_iteration, read_by_a_lambda, read_after_a_branch, read_when_it_is_not_none, defined_in_the_loop,
     called_in_a_comprehension, called_for_every_element, called_for_every_row, called_in_a_generator,
     called_where_the_list_grows, made_in_a_comprehension, comprehensions_in_each_other,
+    defined_in_a_loop_and_called_behind, a_lambda_of_a_loop_called_behind, two_names_of_a_loop_behind_it,
+    of_an_inner_loop_called_behind_both,
 ]
 # fmt: on
 

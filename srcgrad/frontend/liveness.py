@@ -24,7 +24,7 @@ def annotate(body: Sequence[ast.stmt], results: Iterable[str]) -> None:
     for stmt in body if functions else ():
         for part in walk(stmt):
             if isinstance(part, (ast.If, ast.For, ast.While)) and hasattr(part, "live_out"):
-                part.live_out |= _read_by_earlier(functions, part)
+                part.live_out |= _read_by_earlier(functions, part) | _read_by_those_in(part)
 
 
 def read_anywhere(body: Sequence[ast.stmt], names: Names) -> None:
@@ -41,6 +41,15 @@ def _read_by_earlier(functions: list[ast.FunctionDef | ast.Lambda], stmt: ast.st
     """What functions defined ahead of a statement read when they are called: in it, or after it."""
     ahead = (function for function in functions if function.lineno < stmt.lineno)
     return frozenset().union(*(_free_names(function) for function in ahead))
+
+
+def _read_by_those_in(stmt: ast.If | ast.For | ast.While) -> Names:
+    """What functions defined in a statement read when they are called after it."""
+    live: Names = stmt.live_out  # type: ignore[union-attr]
+    named = [part for part in walk(stmt) if isinstance(part, (ast.FunctionDef, ast.Assign))]
+    called = [part for part in named if live & (_binds(part) | {getattr(part, "name", "")})]
+    functions = [f for part in called for f in walk(part) if isinstance(f, (ast.FunctionDef, ast.Lambda))]
+    return frozenset().union(*map(_free_names, functions))
 
 
 def _free_names(function: ast.FunctionDef | ast.Lambda) -> Names:
