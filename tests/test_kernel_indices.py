@@ -26,8 +26,8 @@ MATRIX = types.Array(types.float64, 2, "C")
 WIDE_PRODUCT = re.compile(r"\b(mul\.lo|mad\.lo)\.s64")
 
 
-def ptx_of(kernel: Any, *kinds: Any, is_narrow: bool = True, is_resident: bool = False) -> str:
-    with compiled_as_kernel(kernel, is_narrow, is_resident):
+def ptx_of(kernel: Any, *kinds: Any, is_narrow: bool = True, goes_round: bool = False) -> str:
+    with compiled_as_kernel(kernel, is_narrow, goes_round):
         return str(cuda.compile_ptx(kernel, kinds, cc=(9, 0))[0])
 
 
@@ -112,11 +112,11 @@ def rounds(x):
         i += cuda.gridsize(1)
 
 
-@pytest.mark.parametrize("is_resident, count", [(False, 2), (True, 1)])
-def test_loops_that_are_left_as_they_are(is_resident: bool, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("goes_round, count", [(False, 2), (True, 1)])
+def test_loops_that_are_left_as_they_are(goes_round: bool, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where threads go round often, LLVM may write out four rounds of the loop over the grid."""
     asked = []
     monkeypatch.setattr(kernel_elements, "ask", lambda module, jump, wishes: asked.append((jump, wishes)))
-    ptx_of(rounds, VECTOR, is_resident=is_resident)
+    ptx_of(rounds, VECTOR, goes_round=goes_round)
     assert len(asked) == count and all(wishes == [AS_IT_IS] for _, wishes in asked)
     assert all(jump.opname == "br" for jump, _ in asked)

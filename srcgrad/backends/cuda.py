@@ -211,7 +211,7 @@ def ptx(generated: Any, cc: tuple[int, int], options: Any) -> dict[str, str]:
     for name, signature in generated.facts.kernels:
         types = eval(signature, vars(numba.types))
         kernel = getattr(module, name)
-        with compiled_as_kernel(kernel.function, is_resident=kernel.resident):
+        with compiled_as_kernel(kernel.function, goes_round=kernel.goes_round):
             out[name], _ = cuda.compile_ptx(kernel.function, types, cc=cc, fastmath=options.fastmath)
     return out
 

@@ -17,11 +17,12 @@ NOTHING_TO_DO = {"inline_closure_likes", "nopython_rewrites", "reconstruct_ssa",
 
 @contextmanager
 def compiled_as_kernel(
-    function: Callable[..., Any], is_narrow: bool = True, is_resident: bool = False
+    function: Callable[..., Any], is_narrow: bool = True, goes_round: bool = False
 ) -> Iterator[None]:
     """While a generated function is compiled, under the lock of the compiler of kernels.
 
-    `is_narrow`: for arrays and axes that are not longer than `LONGEST`.  `is_resident`: its threads go round often.
+    `is_narrow`: for arrays and axes that are not longer than `LONGEST`.  `goes_round`: each of its threads does, often,
+    in loops over the grid.
     """
     from numba.cuda import compiler
     from numba.cuda.core.compiler_lock import global_compiler_lock
@@ -33,7 +34,7 @@ def compiled_as_kernel(
         def define_pipelines(self) -> list[Any]:
             pipelines = super().define_pipelines()
             if self.state.func_id.func is function:  # functions of Numba's own that it calls may need them all
-                self.state.metadata[ABOUT] = About(is_narrow, is_resident)
+                self.state.metadata[ABOUT] = About(is_narrow, goes_round)
                 for passes in pipelines:
                     kept = [item for item in passes.passes if item[0]._name not in NOTHING_TO_DO]
                     ours = {compiler.CUDANativeLowering: LowerKernel}

@@ -100,7 +100,8 @@ class Kernel:
         resident: bool = False,
     ) -> None:
         self.function, self.by_rows, self.turns = function, by_rows, turns
-        self.resident = bool(by_rows or sums or shared or resident)  # there are no more blocks than run at one time
+        self.goes_round = bool(sums or shared or resident)  # its threads add up for as long as they can
+        self.resident = bool(by_rows) or self.goes_round  # there are no more blocks than run at one time
         self.sums = {name: kind[0] if isinstance(kind, tuple) else kind for name, kind in sums.items()}
         self.extremes = {name: kind[1] for name, kind in sums.items() if isinstance(kind, tuple)}
         names = function.__code__.co_varnames
@@ -136,7 +137,7 @@ class Kernel:
 
     def _compiling(self, compile_for: Callable[[Any], Any], is_narrow: bool) -> Callable[[Any], Any]:
         def compiling(signature: Any) -> Any:
-            with compiled_as_kernel(self.function, is_narrow, self.resident):
+            with compiled_as_kernel(self.function, is_narrow, self.goes_round):
                 return compile_for(signature)
 
         return compiling

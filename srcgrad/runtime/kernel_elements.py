@@ -38,11 +38,10 @@ ABOUT = "srcgrad_kernel"  # under this name it travels in Numba's metadata of a 
 
 
 class About(NamedTuple):
-    """What is known of a kernel ahead: `is_narrow`, no array or axis is longer than `LONGEST`; `is_resident`, no more
-    blocks are launched than run at one time, so that threads go round often."""
+    """What is known of a kernel ahead."""
 
-    is_narrow: bool
-    is_resident: bool
+    is_narrow: bool  # no array or axis is longer than `LONGEST`
+    goes_round: bool  # there are fewer threads than iterations, and each goes round its loop over the grid often
 
 
 class ElementLower(CUDALower):
@@ -57,7 +56,7 @@ class ElementLower(CUDALower):
         for one in neighbours(self.func_ir, self._accesses):
             self._neighbours[one.ahead].append(one)
         self._near: dict[int, Any] = {}  # by the identity of statements: the address where their neighbours are
-        self._as_they_are = loops_as_they_are(self.func_ir, about.is_resident)
+        self._as_they_are = loops_as_they_are(self.func_ir, about.goes_round)
         self._inst: Any = None
 
     def post_block(self, block: Any) -> None:

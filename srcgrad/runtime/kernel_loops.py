@@ -18,13 +18,13 @@ SIZES = ("gridsize", "gridDim")  # of `cuda`
 PARTS = ("exhaust_iter", "getattr", "static_getitem")
 
 
-def loops_as_they_are(func_ir: Any, is_resident: bool) -> frozenset[int]:
+def loops_as_they_are(func_ir: Any, goes_round: bool) -> frozenset[int]:
     """The blocks, by their identity, that go back to the head of such a loop.
 
-    `is_resident`: there are no more threads than run at one time, and they go round often.
+    `goes_round`: there are fewer threads than iterations, and each goes round often.
     """
     blocks, values = func_ir.blocks, Values(func_ir)
-    steps = frozenset() if is_resident else steps_of_grid(func_ir)
+    steps = frozenset() if goes_round else steps_of_grid(func_ir)
     ways = compute_cfg_from_blocks(blocks)
     found = [
         loop
