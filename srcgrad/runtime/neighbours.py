@@ -21,6 +21,7 @@ from numba.cuda.core.analysis import compute_cfg_from_blocks
 from numba.cuda.core.ir_utils import find_const, get_definition, guard
 
 FARTHEST = 8  # of one another: what is beyond that need not be a place that 32 bits hold
+UNSET = "unset"  # what a variable is where a kernel begins
 SIGNS = {operator.add: 1, operator.sub: -1}
 
 
@@ -130,10 +131,11 @@ def _versions(blocks: Mapping[int, Any], ways: Any, names: frozenset[str]) -> di
         for label, block in blocks.items()
     }
     at_start: dict[int, dict[str, Any]] = {label: {} for label in blocks}
+    at_start[ways.entry_point()] = dict.fromkeys(names, UNSET)  # a way of its own to the head of a loop that sets it
     is_new = True
     while is_new:
         is_new = False
-        for label in ways.topo_order():
+        for label in ways.topo_order()[1:]:
             coming: dict[str, set[Any]] = defaultdict(set)
             for name, version in at_start[label].items():
                 if version == (label, name):  # ways have met here with several: that stays

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba import cuda
 
 from srcgrad import grad
 from srcgrad.runtime import device, launching
@@ -135,3 +136,24 @@ def test_long_arrays(f: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> 
     check(f, 36)
     made = set(device._compiled) - before
     assert device.SIMULATED or [key for key in made if key.endswith("for long arrays")]
+
+
+@device.kernel
+def read_behind_the_loop(x, y, n):
+    i = cuda.grid(1)
+    if i < y.shape[0]:
+        s = 0.0
+        for k in range(n):
+            if k % 2 == 0:
+                s += x[k]
+            else:
+                s -= 2.0 * x[k]
+        y[i] = s + x[k + 1]
+
+
+def test_a_variable_that_a_loop_sets_first() -> None:
+    """At the head of the loop it is not yet what the body makes of it."""
+    x, y = np.linspace(0.3, 1.9, 9), cuda.to_device(np.zeros(3))
+    read_behind_the_loop[3](cuda.to_device(x), y, 5)
+    want = x[0] - 2.0 * x[1] + x[2] - 2.0 * x[3] + x[4] + x[5]
+    np.testing.assert_allclose(y.copy_to_host(), want, rtol=1e-13)
