@@ -122,7 +122,34 @@ def by_its_setter(x):
     return d.r
 
 
+def asked_of_fields(x):
+    o, other = Bunch(a=x[0], b=x[1]), Bunch(a=x[0])
+    parts = vars(o)
+    o.c = x[2] * len(parts)
+    y = x[0] if isinstance(parts, dict) and not callable(parts) and type(parts) is dict else x[1] * 5.0
+    if vars(other) != {"a": 1.0} and vars(o) != vars(other) and hasattr(parts, "items"):
+        y = y + sum(parts[name] * (k + 1) for k, name in enumerate(sorted(parts)))
+    vars(other).clear()
+    return y * (2.0 if parts and not vars(other) else 3.0)
+
+
+def added_to_fields(x):
+    o = Bunch(a=x[0], b=[x[1]], c=x * 1.0)
+    parts, before = o.__dict__, vars(o).copy()
+    for k in range(3):
+        parts["a"] += x[k] ** 2
+        vars(o)["a"] *= x[1]
+    parts["b"] += [x[2]]
+    parts["c"] *= x
+    other = Bunch()
+    setattr(other, "kept", parts)
+    o.d = x[1] * 3.0
+    return o.a * before["a"] + sum(o.b) * len(before["b"]) + np.sum(o.c * before["c"]) + other.kept["d"]
+
+
 EVERY = [
+    asked_of_fields,
+    added_to_fields,
     bunch,
     scaled,
     in_a_loop,

@@ -123,10 +123,14 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
         owner = identities.now(interpreter, owner)  # the key, as any index below, may come from what changes it
         _put(interpreter, owner, key, records.item(interpreter, owner, constant(key)) if op else None, value, op)
         return
-    if computed_attributes.are_fields(owner) and op is None:
+    if computed_attributes.are_fields(owner):
         key = records.key_of(interpreter, expressions.evaluate(interpreter, items))
         (value,) = expressions.as_before(interpreter, [value], mark)
-        computed_attributes.store(interpreter, owner, key, value)
+        if op is not None:
+            current = records.item(interpreter, computed_attributes.as_it_is_now(interpreter, owner), constant(key))
+            value = _updated(interpreter, current, value, op)
+        if value is not None:
+            computed_attributes.store(interpreter, owner, key, value)
         return
     if identities.is_list(owner) and (owner.identity is None or owner.identity in interpreter.given_away):
         _refuse_table(interpreter, base)

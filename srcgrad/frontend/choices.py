@@ -15,7 +15,18 @@ from typing import TYPE_CHECKING, Any
 from ..ir.expressions import BOOL, Call, Expr, select
 from ..ir.nodes import Stmt
 from ..ir.walk import loads
-from . import binding, expressions, identities, liveness, one_of, operators, optional, split_statements, when_reached
+from . import (
+    binding,
+    computed_attributes,
+    expressions,
+    identities,
+    liveness,
+    one_of,
+    operators,
+    optional,
+    split_statements,
+    when_reached,
+)
 from .arithmetic import cast
 from .attempts import restore, save
 from .joined_numbers import join_scalars
@@ -41,7 +52,7 @@ def boolean(
         first = one_of.settled(interpreter, nodes[0], first)
     if isinstance(first, Items):  # `if ys and …`: whether it has items is what counts
         first = _has_items(interpreter, first, is_and)
-    known = operators.static_truth(first)
+    known = operators.static_truth(computed_attributes.as_it_is_now(interpreter, first))
     if known is not None:
         return boolean(interpreter, is_and, nodes[1:], is_later, is_test) if known == is_and else first
     rest: list[Stmt] = []

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .interpret import Interpreter
 
 FIELDS = "__dict__"
-METHODS = ("keys", "values", "items", "get", "update", "setdefault", "pop", "clear")
+METHODS = ("keys", "values", "items", "get", "update", "setdefault", "pop", "clear", "copy")
 
 
 def set_attribute(interpreter: Interpreter, owner: Any, name: Any, value: Any) -> Any:
@@ -63,6 +63,8 @@ def method(interpreter: Interpreter, view: Method, name: str, args: list[Any], k
     """vars(o).items() and its like: an object has its attributes as a dict has its items."""
     if name not in METHODS:
         return interpreter.build.refuse(f"the method .{name} of the attributes of an object is not supported")
+    if name == "copy" and not (args or kwargs):
+        return as_it_is_now(interpreter, view)
     owner = identities.now(interpreter, view.owner)
     if name in ("update", "setdefault"):
         given = records.made_of(interpreter, args, kwargs) if name == "update" else None

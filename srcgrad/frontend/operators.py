@@ -200,6 +200,7 @@ def unary(interpreter: Interpreter, op: ast.unaryop, value: Any) -> Any:
 
 def truth(interpreter: Interpreter, value: Any) -> Expr:
     """The condition that a value is when tested."""
+    value = computed_attributes.as_it_is_now(interpreter, value)
     known = static_truth(value)
     if known is not None:
         return Const(known, BOOL)
@@ -277,8 +278,8 @@ def compare(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
         if isinstance(x, Scalar) and isinstance(y, Scalar):
             same = x.value is y.value
         return constant(same == isinstance(op, ast.Is))
+    x, y = (computed_attributes.as_it_is_now(interpreter, value) for value in (x, y))
     if isinstance(op, (ast.In, ast.NotIn)):
-        y = computed_attributes.as_it_is_now(interpreter, y)
         said = special_methods.called(interpreter, y, "__contains__", x)
         if said is not None:
             found = Scalar(truth(interpreter, said), weak=True)
