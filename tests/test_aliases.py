@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
 from typing import Any
@@ -498,6 +499,32 @@ def test_a_number_or_an_array_without_axes_that_others_write(function: Callable[
     with pytest.raises(UnsupportedError, match="may or may not be the array that was written") as caught:
         grad(function, wrt="x", jit=False)(X, -1.0)
     assert "# here" in str(caught.value)
+
+
+READ = [
+    lambda y, x: y * x[1],
+    lambda y, x: float(y) * x[1],
+    lambda y, x: y.item() * x[1],
+    lambda y, x: math.sin(y) * x[1],
+    lambda y, x: max(y, 0.1) * x[1],
+    lambda y, x: np.sum(y) * x[1],
+    lambda y, x: y.max() * x[1],
+    lambda y, x: np.prod(y) * x[1],
+    lambda y, x: np.einsum("->", y) * x[1],
+]
+
+
+@pytest.mark.parametrize("read", READ)
+def test_an_array_without_axes_that_is_read_as_a_number(read: Callable[..., Any]) -> None:
+    def part_or_number(x, c):
+        y = x[0, ...]
+        if c > 0.0:
+            y = y * 2.0
+        x[0] = 5.0
+        return read(y, x)
+
+    with pytest.raises(UnsupportedError, match="may or may not be the array that was written"):
+        grad(part_or_number, wrt="x", jit=False)(X, -1.0)
 
 
 @pytest.mark.parametrize("c", [-1.0, 1.0])

@@ -167,6 +167,9 @@ def elementwise(builder: Builder, op: str, values: Sequence[Any], *, python: boo
     dims, elements = broadcast(builder, list(values))
     args = tuple(cast(e, d) for e, d in zip(elements, dtypes, strict=False))
     if not dims:  # NumPy makes a scalar of a 0-d result
+        for value in values:
+            if isinstance(value, ArrayValue):
+                builder.check_fresh(value.element)
         return Scalar(_exact(op, args, dtypes[-1]))
     element = _exact(op, args, dtypes[-1])
     if isinstance(element, Load):  # k * 1 is no other name for k

@@ -94,6 +94,7 @@ def make_range(interpreter: Interpreter, *args: Any) -> Range:
     numbers = []
     for value in args:
         if isinstance(value, ArrayValue) and value.ndim == 0:
+            interpreter.build.check_fresh(value.element)
             value = Scalar(value.element)
         if not isinstance(value, Scalar) or value.dtype.kind not in "iub":
             interpreter.build.refuse("range needs integers", error=ArgumentError)

@@ -55,6 +55,7 @@ def math_function(interpreter: Interpreter, target: Any, args: list[Any]) -> Any
     numbers: list[Scalar] = []
     for value in args:
         if isinstance(value, ArrayValue) and value.ndim == 0:
+            build.check_fresh(value.element)
             value = Scalar(value.element)
         if not isinstance(value, Scalar):
             build.refuse(f"math.{target.__name__} takes a number, not an array", f"np.{target.__name__}")
@@ -115,6 +116,7 @@ def _rounded(build: Builder, value: Scalar, digits: Any) -> Scalar:
 def number_of(interpreter: Interpreter, value: Any) -> Scalar:
     """A number, or an array of one element as one."""
     if isinstance(value, ArrayValue) and all(isinstance(d, Const) and d.value == 1 for d in value.dims):
+        interpreter.build.check_fresh(value.element)
         return Scalar(value.at([affine.ZERO] * value.ndim))
     if not isinstance(value, Scalar):
         interpreter.build.refuse("a number is needed here, not an array or a tuple", error=ArgumentError)

@@ -104,6 +104,7 @@ class _Contraction:
         done = self.loops(factors, wanted) if len(factors) > 1 or set(factors[0].labels) != set(wanted) else factors[0]
         value = done.turned(wanted).value
         if not out:
+            self.builder.check_fresh(value.element)
             return Scalar(value.element)
         return remap(value, tuple(self.lengths[one] for one in out), [Axis(out.index(one)) for one in wanted])
 

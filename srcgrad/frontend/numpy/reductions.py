@@ -131,9 +131,9 @@ def total(builder: Builder, value: ArrayValue, axis: Any = None, keepdims: bool 
     out = dtype or np.add.reduce(np.empty(0, value.dtype)).dtype
     refuse_to_drop(builder, value, out)
     value = cast_value(value, out)
+    builder.check_fresh(value.element)
     if value.ndim == 0:
         return Scalar(value.element)
-    builder.check_fresh(value.element)
     job = Reduction(builder, value, axis, keepdims)
     known = job.known("add", out)
     if known is not None:
@@ -166,6 +166,7 @@ def extremum(
     """
     refuse_complex(builder, value)
     if value.ndim == 0:
+        builder.check_fresh(value.element)
         return Scalar(value.element)
     value = whole(builder.stored(value))
     job = Reduction(builder, value, axis, keepdims)
@@ -245,6 +246,7 @@ def product(builder: Builder, value: ArrayValue, axis: Any = None, keepdims: boo
     out = dtype or np.multiply.reduce(np.empty(0, value.dtype)).dtype
     value = cast_value(value, out)
     if value.ndim == 0:
+        builder.check_fresh(value.element)
         return Scalar(value.element)
     value = whole(builder.stored(value))
     job = Reduction(builder, value, axis, keepdims)

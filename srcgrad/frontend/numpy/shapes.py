@@ -248,6 +248,7 @@ def only_element(builder: Builder, value: ArrayValue, message: str, *helps: str)
         size = affine.product(tuple(others))
         raised = Raise("RuntimeValueError", f"{message}, and this one has {{}}" + place(builder.span), (size,))
         builder.emit(If(Call("ne", (size, affine.ONE), BOOL), (raised,)))
+    builder.check_fresh(value.element)
     return Scalar(value.at([affine.ZERO] * value.ndim))
 
 
