@@ -298,6 +298,23 @@ def test_neither_is_a_constant() -> None:
         grad(lambda x: a_part_or_all(x), jit=False)(X)
 
 
+def a_pair_of_zeros(x):
+    if x > 0.0:
+        return 0.0, 0.0
+    return x * x, np.array([x, 2.0 * x])
+
+
+def test_of_several_results_of_another_function_one_is_read() -> None:
+    def first(x):
+        a, _ = a_pair_of_zeros(x[0])
+        return a * x[1] + x[1]
+
+    f = grad(first, jit=False)
+    for x in (X, -X - 0.1):
+        assert_close(f(x), first(x), 1e-14, "value")
+        check_grad(f, x)
+
+
 def a_part_or_all(x):
     if x[0] > 2.0:
         return (x[0], x[1])

@@ -115,7 +115,8 @@ def choose(
     (then_block, then_env, then_others, then_lists, then_stale, then_ended) = results[0]
     (else_block, else_env, else_others, else_lists, else_stale, else_ended) = results[1]
     if RESULT in names and not (then_ended or else_ended):
-        raising = early_constants.raising(build, (then_block, then_env, spans[0]), (else_block, else_env, spans[1]))
+        both = (then_block, then_env, spans[0]), (else_block, else_env, spans[1])
+        raising = early_constants.raising(build, len(interpreter.frames) == 1, *both)
         then_ended, else_ended = raising == 0, raising == 1
     is_check = then_block and not else_block and all(isinstance(stmt, Raise) for stmt in then_block)
     if condition != asked and is_check:

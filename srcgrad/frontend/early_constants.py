@@ -30,14 +30,18 @@ ADVICE = "return one kind on every path, e.g. an array without elements where th
 Side = tuple[list[Stmt], dict[str, Any], Span | None]
 
 
-def raising(build: Builder, *sides: Side) -> int | None:
-    """Which of two branches returns a constant of another kind: it ends in an exception now."""
+def raising(build: Builder, of_the_function: bool, *sides: Side) -> int | None:
+    """Which of two branches returns a constant of another kind: it ends in an exception now.
+
+    `of_the_function`: what is returned is its result.  Of several that another function returns, some may be left.
+    """
     results = [env.get(RESULT) for _, env, _ in sides]
     if any(result is None for result in results) or build.would_catch(NotImplementedError):
         return None
     for k, (block, _, span) in enumerate(sides):
         constant, other = results[k], results[1 - k]
-        if is_constant(constant) and not is_constant(other) and is_of_another_kind(constant, other):
+        are_left = not of_the_function and isinstance(constant, TupleValue) and isinstance(other, TupleValue)
+        if not are_left and is_constant(constant) and not is_constant(other) and is_of_another_kind(constant, other):
             block.append(Raise("RuntimeUnsupportedError", HELP.join([MESSAGE, ADVICE]) + place(span), span=span))
             return k
     return None
