@@ -728,7 +728,71 @@ def an_array_gone_through(x: Any, c: Any) -> Any:
     return out
 
 
+class Rotated:
+    def __init__(self, m: Any) -> None:
+        self.m, self.n, self.row = m, np.eye(2), m[0] * 1.0
+
+
+def rotated(x: Any) -> list[Rotated]:
+    return [Rotated(np.outer(row, row)) for row in x]
+
+
+def turned(ys: Any) -> Any:
+    return sum((y.n @ np.array([1.0, 2.0])) @ np.array([3.0, 5.0]) + y.row @ np.array([1.0, 4.0]) for y in ys)
+
+
+def its_own_array_turned(x: Any, c: Any) -> Any:
+    ys = rotated(x)
+    for y in ys:
+        y.n = y.m.T
+        y.m[0, 1] = c
+    return turned(ys)
+
+
+def a_column_of_its_own(x: Any, c: Any) -> Any:
+    ys = rotated(x)
+    for y in ys:
+        y.row = y.m[:, 0]
+    for y in ys:
+        y.m[0] = c
+    return turned(ys)
+
+
+def its_own_array_in_another_shape(x: Any, c: Any) -> Any:
+    ys = [{"m": np.outer(row, row), "n": np.zeros(4)} for row in x]
+    for y in ys:
+        y["n"] = y["m"].reshape(4)
+    for y in ys:
+        y["m"] += c
+    return sum(y["n"] @ np.array([1.0, 2.0, 3.0, 4.0]) for y in ys)
+
+
+def replaced_by_what_is_added(x: Any, c: Any) -> Any:
+    ys = bodies(x)
+
+    def replace() -> Any:
+        ys[0].x = np.array([5.0 * c, c])
+        return 1.0
+
+    ys[0].x += replace()
+    return sum(y.x @ y.v for y in ys)
+
+
+def replaced_by_what_is_added_under_a_name(x: Any, c: Any) -> Any:
+    ys = bodies(x)
+    y = ys[0]
+
+    def replace() -> Any:
+        y.x = np.array([5.0 * c, c])
+        return 1.0
+
+    y.x += replace()
+    return sum(y.x @ y.v for y in ys)
+
+
 ONE_IN_PYTHON = [
+    its_own_array_turned, a_column_of_its_own, its_own_array_in_another_shape, replaced_by_what_is_added,
+    replaced_by_what_is_added_under_a_name,
     one_array_for_two_at_once, an_array_and_then_its_name, shared_by_two_of_each_iteration,
     its_index_moves_it,
     one_item_again_and_again, items_by_number,
@@ -774,8 +838,55 @@ def another_object_in_it(x: Any, c: Any) -> Any:
     return cells[0].pos.a * cells[1].pos.b
 
 
+def whole_numbers_that_are_written(x: Any, c: Any) -> Any:
+    ys = [SimpleNamespace(f=np.zeros(2, int)) for row in x]
+    for y in ys:
+        y.f[0] = 2.7  # is 2
+    for y in ys:
+        y.f = y.f + c
+    return sum(y.f.sum() for y in ys)
+
+
+def flags_that_choose(x: Any, c: Any) -> Any:
+    ys = [SimpleNamespace(is_on=row[0] > 0.0) for row in x]
+    chosen = x[np.array([y.is_on for y in ys])]
+    for y in ys:
+        y.is_on = y.is_on + 1
+    return chosen.sum() * c
+
+
+def a_flag_in_a_number(x: Any, c: Any) -> Any:
+    ys = tanks(x)
+    for y in ys:
+        y.count = y.level > 0.5
+    return x[np.array([y.count for y in ys])].sum() * c
+
+
+def a_number_that_becomes_complex(x: Any, c: Any) -> Any:
+    ys = tanks(x)
+    out = sum(y.level for y in ys)
+    ys[0].level = 1j * c
+    return out * abs(ys[0].level)
+
+
+def counts_that_are_no_more(x: Any, c: Any) -> Any:
+    ys = [Tank(row[0], row[1], 3) for row in x]
+    out = 0.0
+    for y in ys:
+        for _ in range(y.count):
+            out += y.level
+    for y in ys:
+        y.count = y.count * c
+    return out * total(ys) * ys[0].count
+
+
 # fmt: off
 REFUSED = {
+    whole_numbers_that_are_written: "f of an object that is an item of a list becomes an array of another kind",
+    flags_that_choose: "is_on of an object that is an item of a list becomes a number of another kind",
+    a_flag_in_a_number: "count of an object that is an item of a list becomes a number of another kind",
+    a_number_that_becomes_complex: "level of an object that is an item of a list becomes a number of another kind",
+    counts_that_are_no_more: "count of an object that is an item of a list becomes a number of another kind",
     another_attribute: "gets 'more', which it did not have when it was put in",
     a_number_that_becomes_an_array: "level of an object that is an item of a list becomes another thing than a number",
     another_object_in_it: "pos of an object that is an item of a list becomes another thing",

@@ -399,6 +399,8 @@ def _augment_attribute(interpreter: Interpreter, stmt: ast.AugAssign, target: as
         return
     changed = expressions.changed_since(build, mark)
     now = expressions.evaluate(interpreter, target)
+    if item_views.is_part(interpreter, held):  # another array may lie there by now
+        item_names.check_under_way(interpreter, held, changed)
     if isinstance(held, ArrayValue) and now != held and roots_of_value(build, held) & build.in_items:
         interpreter.at(stmt)
         build.refuse_written_part()

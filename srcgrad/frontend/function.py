@@ -159,7 +159,7 @@ class _Job:
         self.build = self.interpreter.build
         self.build.arguments_are_shared = self.kind == "primal"
         self.build.never_early = never_early
-        self.build.fields = ItemFields(fields.are_views, fields.kinds, fields.shared)
+        self.build.fields = ItemFields(fields.are_views, fields.kinds, fields.shared, fields.are_kinds_kept)
         self.settled()
         self.own, self.called, self.not_contiguous = [], {}, set()
 

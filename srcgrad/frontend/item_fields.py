@@ -64,6 +64,7 @@ def _is_the_same(part: Any, value: Any) -> bool:
 
 def _widened(interpreter: Interpreter, owner: TupleValue, k: int, part: Any, value: Any) -> None:
     """The kind of number that a part gets has to be that which it has from the beginning."""
+    _check_kind(interpreter, owner.kind.keys[k], part, value)
     own = ScalarType(part.dtype, isinstance(part, Scalar) and part.weak)
     new = list_rows.common_place((own, ScalarType(value.dtype, isinstance(value, Scalar) and value.weak)))
     if new == own:
@@ -71,12 +72,25 @@ def _widened(interpreter: Interpreter, owner: TupleValue, k: int, part: Any, val
     name = (owner.kind, owner.kind.keys[k])
     known = interpreter.build.fields.kinds.get(name)
     new = new if known is None else list_rows.common_place((known, new))
-    if new == known:
+    if new == known or (interpreter.build.fields.are_kinds_kept and part.dtype != value.dtype):
         interpreter.build.refuse(
             f"{owner.kind.keys[k]} of an object that is an item of a list becomes a number of another kind",
             "let it begin as one of that kind:  0.0",
         )
     raise OtherNumbers(name, new)
+
+
+def _check_kind(interpreter: Interpreter, key: Any, part: Any, value: Any) -> None:
+    """Whole numbers may become others; what is read of an array, or a flag, is another thing then, also further up."""
+    is_number = isinstance(part, Scalar)
+    kinds = (part.dtype, value.dtype)
+    if part.dtype == value.dtype or (is_number and all(kind.kind in "iuf" and kind.itemsize == 8 for kind in kinds)):
+        return
+    what = "a number" if is_number else "an array"
+    interpreter.build.refuse(
+        f"{key} of an object that is an item of a list becomes {what} of another kind",
+        f"let it be of one kind from the beginning:  {'0.0' if is_number else 'np.zeros(n)'}",
+    )
 
 
 def _store_number(
@@ -108,11 +122,13 @@ def _store_array(
     build.each(part.dims, lambda index: Store(rows, at(index), cast(new.at(index), rows.dtype)))
     item_names.forget_shown(interpreter, rows)
     lists.note_put(interpreter, rows, value)
-    note_arrays(interpreter, rows, [((owner.kind, owner.kind.keys[k]), value)])
+    note_arrays(interpreter, rows, [((owner.kind, owner.kind.keys[k]), value)], is_item=True)
 
 
-def note_arrays(interpreter: Interpreter, rows: Array, parts: list[tuple[Field, ArrayValue]]) -> None:
-    """Arrays that are put into an item: which may be known by another name, or be one?"""
+def note_arrays(
+    interpreter: Interpreter, rows: Array, parts: list[tuple[Field, ArrayValue]], is_item: bool = False
+) -> None:
+    """Arrays that are put into an item: which may be known by another name, or be one?  `is_item`: it is there."""
     build, fields = interpreter.build, interpreter.build.fields
     roots: list[str] = []
     for part, value in parts:
@@ -120,9 +136,10 @@ def note_arrays(interpreter: Interpreter, rows: Array, parts: list[tuple[Field, 
             continue
         found = {build.root(array) for array in arrays_of(value)}
         around = found.union(*(build.all_twins(root) for root in found))
-        if build.root(rows) in found or found & set(roots):
+        is_of_these = is_item and build.root(rows) in around and found & build.in_items  # a copy of one of these arrays
+        if build.root(rows) in found or found & set(roots) or is_of_these:
             note_one_array(interpreter, rows)
-        if around & (fields.rows | fields.kinds_in.keys()) - ({build.root(rows)} - found):
+        if is_of_these or around & (fields.rows | fields.kinds_in.keys()) - ({build.root(rows)} - found):
             fields.note_shared([part, ANY_FIELD])
         if found & set(roots):
             fields.note_shared(part for part, _ in parts)

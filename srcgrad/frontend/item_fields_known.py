@@ -55,6 +55,7 @@ class ItemFields:
     are_views: bool = False
     kinds: dict[Field, ScalarType] = field(default_factory=dict)
     shared: set[Field] = field(default_factory=set)  # whose arrays may have other names, or be those of other objects
+    are_kinds_kept: bool = False  # no part gets another kind of number
     own: set[Field] = field(default_factory=set)  # whose arrays were written in their places, and had none
     is_own_write: bool = False
     are_read: bool = False  # are there objects in lists at all?
@@ -135,10 +136,10 @@ class FieldsLearnt:
         self.are_views = False
         self.kinds: dict[Field, ScalarType] = {}
         self.shared: set[Field] = set()
-        self.problem: SrcgradError | None = None  # that of the program where they are taken not to change
+        self.are_kinds_kept = False
 
     def known(self) -> ItemFields:
-        return ItemFields(self.are_views, dict(self.kinds), set(self.shared))
+        return ItemFields(self.are_views, dict(self.kinds), set(self.shared), self.are_kinds_kept)
 
     def learn(self, found: OtherNumbers | Shared) -> None:
         if isinstance(found, Shared):
@@ -147,8 +148,14 @@ class FieldsLearnt:
             self.kinds[found.part] = found.kind
 
     def helps(self, fields: ItemFields, problem: SrcgradError) -> bool:
-        """Is it worth another try, in which what is read of objects in lists is looked up anew each time?"""
+        """Is it worth another try, in which what is read of objects in lists is looked up anew each time?
+
+        Or one to find whose kind of number it is that a program can't work with, which Python has only later.
+        """
+        if self.kinds and not self.are_kinds_kept and not isinstance(problem, NotImplementedError):
+            self.kinds, self.are_kinds_kept = {}, True
+            return True
         if self.are_views or not fields.are_read:
             return False
-        self.are_views, self.problem = True, problem
+        self.are_views = True
         return True
