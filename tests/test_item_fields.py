@@ -847,6 +847,41 @@ def whole_numbers_that_are_written(x: Any, c: Any) -> Any:
     return sum(y.f.sum() for y in ys)
 
 
+def whole_numbers_beside_others(x: Any, c: Any) -> Any:
+    ys = [SimpleNamespace(f=np.zeros(2, int)) for row in x]
+    ys.append(SimpleNamespace(f=x[0] * c))
+    ys[0].f[0] = 2.7  # is 2
+    return sum(y.f.sum() for y in ys)
+
+
+def an_element_of_a_matrix(x: Any, c: Any) -> Any:
+    ys = rotated(x)
+    for y in ys:
+        y.m[0, 0] = c
+    return sum((y.m**2).sum() for y in ys)
+
+
+def a_row_of_a_matrix(x: Any, c: Any) -> Any:
+    ys = rotated(x)
+    for y in ys:
+        y.m[0] += c
+    return sum((y.m**2).sum() for y in ys)
+
+
+def counts_beside_numbers(x: Any, c: Any) -> Any:
+    ys = [SimpleNamespace(level=row[0], counts=np.zeros(2, int)) for row in x]
+    for y in ys:
+        y.counts[0] += 1
+    return sum(y.counts[0] * y.level for y in ys) * c
+
+
+def an_array_without_axes(x: Any, c: Any) -> Any:
+    ys = [SimpleNamespace(level=np.array(row[0])) for row in x]
+    z = ys[0].level
+    ys[0].level += c  # so does z
+    return z * sum(y.level for y in ys)
+
+
 def flags_that_choose(x: Any, c: Any) -> Any:
     ys = [SimpleNamespace(is_on=row[0] > 0.0) for row in x]
     chosen = x[np.array([y.is_on for y in ys])]
@@ -883,6 +918,11 @@ def counts_that_are_no_more(x: Any, c: Any) -> Any:
 # fmt: off
 REFUSED = {
     whole_numbers_that_are_written: "f of an object that is an item of a list becomes an array of another kind",
+    whole_numbers_beside_others: "where some hold another kind of number than the others",
+    an_element_of_a_matrix: "m of an object that is an item of a list is written in its place, and has several axes",
+    a_row_of_a_matrix: "m of an object that is an item of a list is written in its place, and has several axes",
+    counts_beside_numbers: "counts of an object that is an item of a list is written in its place",
+    an_array_without_axes: "that holds an array without axes, which is a number there",
     flags_that_choose: "is_on of an object that is an item of a list becomes a number of another kind",
     a_flag_in_a_number: "count of an object that is an item of a list becomes a number of another kind",
     a_number_that_becomes_complex: "level of an object that is an item of a list becomes a number of another kind",

@@ -22,7 +22,7 @@ from .aliases import HELD, arrays_of, is_seen_elsewhere, value_leaves
 from .arithmetic import cast
 from .item_fields_known import ANY_FIELD, Field, OtherNumbers
 from .types import ScalarType
-from .values import ArrayValue, Items, Scalar, Static, TupleValue, whole
+from .values import ArrayValue, Items, Layout, Scalar, Static, TupleValue, whole
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -42,6 +42,7 @@ def store(interpreter: Interpreter, owner: TupleValue, key: Any, value: Any) -> 
     if optional.is_optional(value):
         value = optional.unless_none(build, value, "what is assigned is None here")
     if isinstance(part, Scalar) and isinstance(value, ArrayValue) and not value.ndim:
+        note_without_axes(interpreter, rows, value)
         value = Scalar(value.element)
     if isinstance(part, Scalar) and isinstance(value, Scalar):
         _store_number(interpreter, rows, owner, k, part, value)
@@ -162,10 +163,21 @@ def writing(interpreter: Interpreter, owner: Any, key: Any) -> Iterator[None]:
     """An array of an object is written in its place."""
     build, fields = interpreter.build, interpreter.build.fields
     rows = item_views.rows_of(interpreter, owner)
-    if rows is None or not item_views.is_object(owner.kind) or not fields.is_own((owner.kind, key)):
+    if rows is None or not item_views.is_object(owner.kind):
+        yield
+        return
+    part = owner.items[owner.kind.keys.index(key)] if key in owner.kind.keys else None
+    if isinstance(part, ArrayValue) and not part.is_window:  # what would be written is a copy of it
+        build.refuse(
+            f"{key} of an object that is an item of a list is written in its place, and has several axes, or numbers "
+            "of another kind than the object's others",
+            "give it a new one:  y.m = y.m + z",
+        )
+    if not fields.is_own((owner.kind, key)):
         yield
         return
     fields.own.add((owner.kind, key))
+    fields.own_kinds |= fields.kinds_in.get(build.root(rows), frozenset())
     fields.changed_kinds |= fields.kinds_in.get(build.root(rows), frozenset())
     fields.check(build)
     before = set(build.stale)
@@ -240,6 +252,24 @@ def is_in_turn(interpreter: Interpreter, value: Any, rows: Array) -> bool:
         found |= more
         work += more
     return target not in found
+
+
+def note_other_numbers(interpreter: Interpreter, layout: Layout, columns: list[tuple[ScalarType, ...]]) -> None:
+    """Items lie so, of which an array may hold whole numbers in Python, and another one others."""
+    fields = interpreter.build.fields
+    every = list(list_parts.leaves(layout))
+    for dims, column in zip(every, columns if len(columns) > 1 else columns * len(every), strict=True):
+        if dims and len({place.dtype for place in column}) > 1:
+            fields.of_other_numbers |= set(item_views.kinds_in(layout))
+            fields.check(interpreter.build)
+
+
+def note_without_axes(interpreter: Interpreter, rows: Array, value: ArrayValue) -> None:
+    """An array without axes is a number in rows, which Python's += leaves as it is, by other names."""
+    fields = interpreter.build.fields
+    if value.handle is not None and not value.ndim:
+        fields.without_axes |= fields.kinds_in.get(interpreter.build.root(rows), frozenset())
+        fields.check(interpreter.build)
 
 
 def note_one_array(interpreter: Interpreter, rows: Array) -> None:

@@ -66,6 +66,9 @@ class ItemFields:
     changed: set[str] = field(default_factory=set)  # memory of which a part of an item was given another value
     changed_kinds: set[Any] = field(default_factory=set)  # kinds of these objects
     written_kinds: set[Any] = field(default_factory=set)  # kinds of objects of which an array was written in its place
+    own_kinds: set[Any] = field(default_factory=set)  # and those of which an own array was
+    of_other_numbers: set[Any] = field(default_factory=set)  # kinds of objects with arrays that are not of one kind
+    without_axes: set[Any] = field(default_factory=set)  # kinds of objects with arrays that have none
     replaced: set[str] = field(default_factory=set)  # memory in which an object got another array
     moved: dict[str, int] = field(default_factory=dict)  # memory in which items got other places: how often
     popped: dict[object, set[str]] = field(default_factory=dict)  # objects that left a list: in which memory it is
@@ -126,6 +129,16 @@ class ItemFields:
                 "an array of an object in a list is changed that may be one of another, too",
                 "give each object an array of its own:  Body(x.copy())",
                 "or give it a new one:  y.x = y.x + z",
+            )
+        if self.changed_kinds & self.without_axes:
+            build.refuse(
+                "an object in a list changes that holds an array without axes, which is a number there",
+                "put in a number:  Body(x.item())",
+            )
+        if (self.written_kinds | self.own_kinds) & self.of_other_numbers:
+            build.refuse(
+                "an array of an object in a list is changed, where some hold another kind of number than the others",
+                "let all be of one kind:  np.zeros(n)",
             )
 
 

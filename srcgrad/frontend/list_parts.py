@@ -128,6 +128,8 @@ def put(interpreter: Interpreter, rows: Array, place: Expr, item: TupleValue, la
     item_fields.note_arrays(interpreter, rows, list(fields_in(item)))
     for part, dims in zip(parts_of(item), leaves(layout), strict=True):
         value = part if isinstance(part, ArrayValue) else ArrayValue((), part.expr)
+        if isinstance(part, ArrayValue) and not part.ndim:
+            item_fields.note_without_axes(interpreter, rows, part)
         value = common_lengths.with_lengths(build, value, dims)
         refuse_inexact(build, value, rows)
         at = lambda index, start=start, dims=dims: (place, affine.add(start, place_in(index, dims)))

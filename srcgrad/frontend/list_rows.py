@@ -17,7 +17,7 @@ import numpy as np
 
 from ..ir import affine
 from ..ir.expressions import BOOL, Expr
-from . import common_lengths, list_parts, lists_of_none, optional
+from . import common_lengths, item_fields, list_parts, lists_of_none, optional
 from .types import ScalarType
 from .values import ArrayValue, Items, Layout, Nested, Scalar, Static, TupleValue
 
@@ -91,7 +91,9 @@ def common_row(interpreter: Interpreter, rows: list[Row], are_known: bool = Fals
             )
     each = [places_of(row) for row in rows]
     width = max(map(len, each))
-    columns = zip(*(places if len(places) == width else places * width for places in each), strict=True)
+    columns = list(zip(*(places if len(places) == width else places * width for places in each), strict=True))
+    if isinstance(first.inner, Layout) and interpreter.build.fields.are_views:
+        item_fields.note_other_numbers(interpreter, first.inner, columns)
     return row_of_places([common_place(column) for column in columns], first.dims, first.inner)
 
 
