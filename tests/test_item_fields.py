@@ -767,6 +767,14 @@ def its_own_array_in_another_shape(x: Any, c: Any) -> Any:
     return sum(y["n"] @ np.array([1.0, 2.0, 3.0, 4.0]) for y in ys)
 
 
+def its_array_in_a_later_object(x: Any, c: Any) -> Any:
+    ys = bodies(x)
+    ys[1].x += c
+    ys[-1] = Body(ys[0].x[::-1], ys[1].v * 1.0)
+    ys[0].x += c
+    return sum((k + 1.0) * (y.x @ y.v) for k, y in enumerate(ys))
+
+
 def replaced_by_what_is_added(x: Any, c: Any) -> Any:
     ys = bodies(x)
 
@@ -791,7 +799,8 @@ def replaced_by_what_is_added_under_a_name(x: Any, c: Any) -> Any:
 
 
 ONE_IN_PYTHON = [
-    its_own_array_turned, a_column_of_its_own, its_own_array_in_another_shape, replaced_by_what_is_added,
+    its_array_in_a_later_object, its_own_array_turned, a_column_of_its_own, its_own_array_in_another_shape,
+    replaced_by_what_is_added,
     replaced_by_what_is_added_under_a_name,
     one_array_for_two_at_once, an_array_and_then_its_name, shared_by_two_of_each_iteration,
     its_index_moves_it,

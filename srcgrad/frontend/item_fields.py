@@ -123,13 +123,11 @@ def _store_array(
     build.each(part.dims, lambda index: Store(rows, at(index), cast(new.at(index), rows.dtype)))
     item_names.forget_shown(interpreter, rows)
     lists.note_put(interpreter, rows, value)
-    note_arrays(interpreter, rows, [((owner.kind, owner.kind.keys[k]), value)], is_item=True)
+    note_arrays(interpreter, rows, [((owner.kind, owner.kind.keys[k]), value)])
 
 
-def note_arrays(
-    interpreter: Interpreter, rows: Array, parts: list[tuple[Field, ArrayValue]], is_item: bool = False
-) -> None:
-    """Arrays that are put into an item: which may be known by another name, or be one?  `is_item`: it is there."""
+def note_arrays(interpreter: Interpreter, rows: Array, parts: list[tuple[Field, ArrayValue]]) -> None:
+    """Arrays that are put into an item: which may be known by another name, or be one?"""
     build, fields = interpreter.build, interpreter.build.fields
     roots: list[str] = []
     for part, value in parts:
@@ -137,7 +135,7 @@ def note_arrays(
             continue
         found = {build.root(array) for array in arrays_of(value)}
         around = found.union(*(build.all_twins(root) for root in found))
-        is_of_these = is_item and build.root(rows) in around and found & build.in_items  # a copy of one of these arrays
+        is_of_these = build.root(rows) in around and found & build.in_items  # a copy of an array that lies there
         if build.root(rows) in found or found & set(roots) or is_of_these:
             note_one_array(interpreter, rows)
         if is_of_these or around & (fields.rows | fields.kinds_in.keys()) - ({build.root(rows)} - found):
