@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import re
 from collections.abc import Callable
 from typing import Any
@@ -127,7 +126,6 @@ def turned(x):
 @pytest.mark.parametrize(
     "function, name, instead",
     [
-        (lambda x: sum(collections.deque(x, maxlen=4)), "deque", "a list"),
         (lambda x: scipy.sparse.diags([x], [0]) @ x, "scipy.sparse.diags", "solve_banded"),
         (lambda x: scipy.sparse.csr_matrix(np.diag(x)) @ x, "scipy.sparse.csr_matrix", "hand it in"),
         (turned, "scipy.spatial.transform.Rotation.from_rotvec", "np.sin(angle) * k"),

@@ -261,10 +261,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         return call_method(interpreter, *random_numbers.method_of(interpreter, target), args, kwargs)
     try:
         if target in BUILTINS:
-            args = [
-                *(computed_attributes.as_it_is_now(interpreter, value) for value in args[:1]),
-                *args[1:],
-            ]  # len(vars(o))
+            first = [computed_attributes.as_it_is_now(interpreter, value) for value in args[:1]]  # len(vars(o))
+            args = [*first, *args[1:]]
             return BUILTINS[target](interpreter, *args, **kwargs)
         if inspect.ismethod(target) and target.__func__ in BUILTINS:
             return BUILTINS[target.__func__](interpreter, Static(target.__self__), *args, **kwargs)

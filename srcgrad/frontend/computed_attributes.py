@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ArgumentError
 from . import attributes, identities, operators, records
 from .values import NONE, Method, TupleValue, new_dict
+from .without_rules import unknown
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -54,9 +55,7 @@ def are_fields(value: Any) -> bool:
 
 def fields_of(interpreter: Interpreter, owner: Any) -> Any:
     """vars(o)"""
-    if not records.is_record(owner):
-        return interpreter.build.refuse("vars of what is not an object that is made in the function is not supported")
-    return Method(owner, FIELDS)
+    return Method(owner, FIELDS) if records.is_record(owner) else unknown(interpreter, vars, [owner], {})
 
 
 def method(interpreter: Interpreter, view: Method, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -60,7 +60,6 @@ BANDS = (
     "write the bands of the matrix:  scipy.linalg.solve_banded((1, 1), bands, b);  or a dense one, and np.linalg.solve"
 )
 IN_ITS_PLACE = {
-    "deque": "a list (append, pop(0), insert(0, x)), or an array whose places are taken in turn:  last[k % 4] = x",
     "np.matrix": "an array; the product of two is  a @ b",
     "np.lib.stride_tricks.as_strided": "np.lib.stride_tricks.sliding_window_view(x, n)[::step]",
     "np.random.mtrand.RandomState": "np.random.default_rng(seed), or a RandomState that is made outside",
