@@ -12,7 +12,7 @@ import pytest
 from srcgrad import dispatch
 from srcgrad.recalled import Recalled
 
-gc.set_threshold(20_000, 20, 20)  # trees are many small objects, and hardly ever in cycles: a tenth of the time
+gc.set_threshold(1_000_000, 20, 20)  # trees are many small objects, and hardly ever in cycles: a tenth of the time
 
 collect_ignore_glob = ["simulated/*"]  # run by `test_cuda_runtime`, each in a process of its own
 
@@ -24,6 +24,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_finish() -> None:
     """What is there by now stays to the end: searches for garbage need not look through it."""
     gc.collect()
+    gc.freeze()
+
+
+def pytest_runtest_logfinish() -> None:
+    """What a test leaves stays as well: a search looks through what one test makes, and not through millions."""
+    gc.collect(1)
     gc.freeze()
 
 
@@ -44,12 +50,6 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         del os.environ["SRCGRAD_CACHE_DIR"]
     else:
         os.environ["SRCGRAD_CACHE_DIR"] = before
-
-
-@pytest.fixture
-def searched_for_garbage() -> None:
-    """`gc.collect` looks at what the test makes alone: among millions of objects of other tests it takes seconds."""
-    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

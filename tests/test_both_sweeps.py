@@ -150,7 +150,6 @@ def test_code_that_is_replaced_is_seen() -> None:
     np.testing.assert_allclose(f.value_and_backward(X, np.ones(3))[1], 3 * X * X)
 
 
-@pytest.mark.usefixtures("searched_for_garbage")
 def test_a_few_are_remembered_and_none_longer_than_it_lives(interpreted: list[str]) -> None:
     functions = [grad(powers, jit=False) for _ in range(REMEMBERED + 1)]
     for f in functions:

@@ -286,7 +286,6 @@ def test_loaded_by_another_process(tmp_path):
         assert run.stdout == "Direct\n"
 
 
-@pytest.mark.usefixtures("searched_for_garbage")
 def test_functions_go_when_nobody_holds_them():
     import gc
     import weakref

@@ -88,7 +88,6 @@ def test_copies_are_itself() -> None:
         assert copy.copy(node) is copy.deepcopy(node) is pickle.loads(pickle.dumps(node)) is node
 
 
-@pytest.mark.usefixtures("searched_for_garbage")
 def test_what_nobody_uses_goes() -> None:
     name = "used_by_nobody_else"
     gc.collect()

@@ -506,7 +506,6 @@ def of_a_list(w):
     [lambda w: reads_items([w, w]), lambda w: reads_an_attribute(w, 2), of_an_object, of_a_class, of_a_list],
     ids=["items", "function with attributes", "object", "class", "list"],
 )
-@pytest.mark.usefixtures("searched_for_garbage")
 def test_nothing_is_held(make: Callable[[Any], Any]) -> None:
     data = np.ones(3)
     f = grad(make(data), jit=False)
@@ -517,7 +516,6 @@ def test_nothing_is_held(make: Callable[[Any], Any]) -> None:
     assert alive() is None
 
 
-@pytest.mark.usefixtures("searched_for_garbage")
 def test_what_is_gone_serves_nobody() -> None:
     def gradient(n: int) -> Any:
         model = Model(n=n, w=W)

@@ -56,6 +56,7 @@ def terms_of(expr: Expr) -> frozenset[Expr]:
     return frozenset(term for term, _ in affine(expr)[0])
 
 
+@lru_cache(maxsize=65536)
 def from_affine(terms: Terms, constant: int) -> Expr:
     """The shortest text: positive terms first, then negative ones, then the constant."""
     out: Expr | None = None

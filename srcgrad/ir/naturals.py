@@ -6,6 +6,7 @@ n * m - 1 - (i * m + j), i < n, j < m      →  n * m - 1 - ((n - 1) * m + m - 1
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from . import products
 from .affine import ZERO, add, affine, from_affine, integer, mul, sub
@@ -53,6 +54,7 @@ def _is_proved(
     return False
 
 
+@lru_cache(maxsize=65536)
 def _without_products(expr: Expr) -> Expr:
     """The same, where products cancel when they are multiplied out."""
     if not has_products(expr):
