@@ -53,7 +53,7 @@ from .passes.fuse_boxes import fuse_boxes
 from .passes.gather import gather
 from .passes.gather_rows import gather_rows
 from .passes.gather_sums import gather_sums
-from .passes.greatest_at_once import greatest_at_once
+from .passes.greatest_at_once import greatest_at_once, greatest_by_all_threads
 from .passes.guard_accesses import guard_accesses
 from .passes.hand_over import hand_over
 from .passes.hoist import hoist
@@ -174,6 +174,7 @@ DERIVATIVE: tuple[Pass, ...] = (
     fuse,
     scalar_arrays,
     hoist_scalars,
+    greatest_at_once,  # before find_active: loops that have an adjoint as a whole, and not of their statements
     find_active,  # what carries derivatives: all the rest is left alone
     preaccumulate,  # recursive functions of one number hand back their partials
     reverse,  # reads primal values freely, as Old(t)
@@ -254,9 +255,6 @@ ANY_ORDER_ON_A_GPU: tuple[Pass, ...] = (
     find_independent,
     one_loop_each,  # what is greatest is looked for in a loop of its own
     split_ends_in_order,  # a recurrence does not ask whether there is an element before
-)
-WHOLE_ON_A_GPU: tuple[Pass, ...] = (
-    greatest_at_once,  # before find_active: loops that have an adjoint as a whole, and not of their statements
 )
 ON_A_GPU: tuple[Pass, ...] = (
     keep_in_rows,  # iterations that run at one time share no stack
@@ -462,7 +460,7 @@ def passes_for(kind: str, options: Options) -> tuple[Pass, ...]:
         return tuple(step for step in steps if step.__name__ in NEEDED and step is not zeros_chosen)
     if options.target == "cuda":
         steps = _with(steps, find_independent, ANY_ORDER_ON_A_GPU)
-        steps = _with(steps, find_active, (*WHOLE_ON_A_GPU, find_active))
+        steps = _with(steps, greatest_at_once, (greatest_by_all_threads,))
         if kind in ("forward", "pullback"):  # both halves have to agree, and each sees its own alone in the end
             steps = _with(steps, keep, (keep, keep_in_rows, forward_again))
         return _chosen((*steps, *ON_A_GPU))

@@ -1,12 +1,13 @@
-"""On a GPU, the adjoint of a loop that finds the greatest, or the least, reads what that was in the end alone.
+"""The adjoint of a loop that finds the greatest, or the least, reads what that was in the end alone.
 
     for i in range(n):                  top = m                           and its adjoint, of g:
         m = max(m, x[i])      →         for i in range(n):                first, last = where x[i] == top
                                             top = max(top, x[i])          where there are several, a sweep back halves g
                                         m = top                           x_b[first] += g
 
-All threads go through such a loop together. With the adjoint of its statement each iteration kept what was greatest so
-far, and passed its cotangent on: both are scans, of five kernels each.
+With the adjoint of its statement each iteration keeps what was greatest so far, and passes its cotangent on: no two run
+at a time, and each branches as nobody foresees. (On a GPU both are scans, of five kernels each, where all threads go
+through the loop together; a loop that each has for itself stays as it is there.)
 
 Of elements that are as great as the greatest, the last one gets a half of g by Python's `max`, the one before it a half
 of what is left, and so on; the first one gets all the rest.  (Where none is greater than what there was ahead of the
@@ -15,7 +16,7 @@ loop, that gets the rest.)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, replace
 
 from ..ir import affine
@@ -32,6 +33,19 @@ ROUNDED = ("add", "sub", "mul", "div")  # a product and a sum may be rounded onc
 
 
 def greatest_at_once(function: Function) -> Function:
+    return _in_loops(function, lambda stmt: isinstance(stmt, (For, While)))
+
+
+def greatest_by_all_threads(function: Function) -> Function:
+    """Of loops that all threads of a GPU go through together: a loop around them is the host's, which launches them."""
+
+    def is_of_the_host(stmt: Stmt) -> bool:
+        return _is_loop(stmt) and any(map(is_parallel, statements(blocks(stmt)[0])))
+
+    return _in_loops(function, is_of_the_host)
+
+
+def _in_loops(function: Function, may_be_around: Callable[[Stmt], bool]) -> Function:
     names = function.info.names
     handed_back = {var for leaf in leaves(function.results) if isinstance(leaf, Expr) for var in variables(leaf)}
 
@@ -44,8 +58,7 @@ def greatest_at_once(function: Function) -> Function:
             if found:
                 out += (made for each in found for made in each.at_once(names))
                 continue
-            # a loop around it has to be the host's, which launches kernels there
-            if isinstance(stmt, If) or (_is_loop(stmt) and any(map(is_parallel, statements(blocks(stmt)[0])))):
+            if isinstance(stmt, If) or may_be_around(stmt):
                 behind = rest if isinstance(stmt, If) else ((stmt,), *rest)
                 stmt = with_blocks(stmt, tuple(block(part, behind) for part in blocks(stmt)))
             out.append(stmt)
@@ -201,4 +214,4 @@ def _parts(value: Expr) -> list[Expr]:
     return [value, *(part for arg in inner for part in _parts(arg))]
 
 
-__all__ = ["greatest_at_once"]
+__all__ = ["greatest_at_once", "greatest_by_all_threads"]
