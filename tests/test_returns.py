@@ -340,6 +340,31 @@ def test_none_and_texts_in_a_result(jit: bool) -> None:
         f.backward(X, (X, 1.0, None, {"steps": None, "total": 3.0}))
 
 
+def says_how_it_went(x, tol):
+    steps = 0
+    while x > tol:
+        x, steps = x * x / 4.0, steps + 1
+    return {"x": 3.0 * x, "message": f"{steps} steps to {x:8.3f} " + "{%5.1f%%}, %r" % (100 * x, [x, steps])}  # noqa: UP031
+
+
+def says_arrays(x):
+    return x * x, f"of {x}"
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_numbers_in_a_text_that_is_a_result(jit: bool) -> None:
+    f = grad(says_how_it_went, jit=jit)
+    assert f(3.0, 0.5) == says_how_it_went(3.0, 0.5)
+    assert f.backward(3.0, 0.5, v={"x": 2.0, "message": None}) == pytest.approx((6.4072265625, 0.0), 1e-14)
+    with pytest.raises(ShapeError, match="must be None, or like the output, a text"):
+        f.backward(3.0, 0.5, v={"x": 1.0, "message": 1.0})
+
+
+def test_arrays_in_a_text_that_is_a_result() -> None:
+    with pytest.raises(UnsupportedError, match="a text with arrays or objects in it is no result"):
+        grad(says_arrays, jit=False)(X)
+
+
 def test_none_and_texts_in_the_result_of_another_function() -> None:
     inner = grad(with_a_message, jit=False)
 

@@ -42,8 +42,22 @@ from .outside import Place
 from .recursion import Callees, Chosen, InPlace, NotYetKnown, OwnFunction, refuse
 from .seeds import LIKE_THE_OUTPUT, MissingCotangent, seeds_of
 from .source import signature_of
-from .types import SETS, ArrayType, DictKind, RecordKind, ScalarType, StaticType, TupleType, ValueType
-from .values import NONE, UNDEFINED, ArrayValue, Items, OneOf, Scalar, Static, TupleValue, constant, new_list, whole
+from .types import SETS, ArrayType, DictKind, RecordKind, ScalarType, StaticType, TextKind, TupleType, ValueType
+from .user import stopped
+from .values import (
+    NONE,
+    UNDEFINED,
+    ArrayValue,
+    Items,
+    OneOf,
+    Scalar,
+    Static,
+    Template,
+    TupleValue,
+    constant,
+    new_list,
+    whole,
+)
 
 
 @dataclass(frozen=True)
@@ -353,6 +367,8 @@ class _Job:
                 raise UnsupportedError(f"the result is {one_of.told(value)}: return numbers, arrays, or tuples of them")
             case Static(value=None):
                 return StaticOutput(None)
+            case Static(value=Template() as text):
+                return self.text_output(text, name)
             case Static(value=str() as text):
                 return StaticOutput(text)
             case Static(value=item):
@@ -360,6 +376,15 @@ class _Job:
                 build.refuse_unusable(value, "the result")
                 build.refuse(f"a result {item!r} is not supported: return numbers, arrays, or tuples of them")
         raise UnsupportedError(f"a result of this kind ({type(value).__name__.lower()}) is not supported")
+
+    def text_output(self, text: Template, name: str) -> Group:
+        """A text, by the numbers in its fields; no derivative goes through them."""
+        if not text.whole:
+            self.build.span = self.interpreter.ended_at
+            self.build.refuse("a text with arrays or objects in it is no result", "return them beside the text")
+        values = [stopped(self.build, value) for value in text.values]
+        parts = tuple(self.leaf_outputs(value, f"{name}_{k}") for k, value in enumerate(values))
+        return Group(parts, TextKind(str(text)))
 
     def may_be_restored(self, var: Var) -> bool:
         """Does the reverse sweep, which comes before the results are handed over, set it to what it once was?

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..ir import affine
 from ..ir.expressions import Array, Call, Const, Dim, Expr, Var, is_inexact
-from .types import ArrayType, DictKind, RecordKind, ScalarType, StaticType, TupleType
+from .types import ArrayType, DictKind, RecordKind, ScalarType, StaticType, TextKind, TupleType
 from .values import ArrayValue, Scalar, TupleValue
 
 
@@ -32,7 +32,7 @@ class StaticOutput:
 
 @dataclass(frozen=True)
 class Group:
-    """A tuple or list of outputs."""
+    """A tuple or list of outputs (or a dict, an object, a text: what `kind` makes of them)."""
 
     items: tuple[Any, ...]
     kind: Any = tuple
@@ -58,7 +58,15 @@ def structure(outputs: Any) -> Any:
 def like_the_output(outputs: Any) -> Any:
     """The types of a v that is like the output; None, for one real number: its v is 1."""
     is_one_number = isinstance(outputs, ScalarOutput) and outputs.dtype.kind != "c"
-    return None if is_one_number else structure(outputs)
+    return None if is_one_number else _without_texts(structure(outputs))
+
+
+def _without_texts(kind: Any) -> Any:
+    if not isinstance(kind, TupleType):
+        return kind
+    if isinstance(kind.kind, TextKind):
+        return StaticType(None)
+    return replace(kind, items=tuple(map(_without_texts, kind.items)))
 
 
 def flat_outputs(outputs: Any) -> list[Any]:
@@ -85,6 +93,8 @@ def describe_output(outputs: Any, shapes: dict[str, tuple[int, ...]] | None = No
             return repr(value)
         case ScalarOutput(expr=expr):
             return f"a scalar of dtype {expr.dtype}"
+        case Group(kind=TextKind()):
+            return "a text"
         case Array(dims=dims, dtype=dtype):
             count = f"{len(dims)} {'axis' if len(dims) == 1 else 'axes'}"
             return f"an array of {count}, shape {_dims_text(dims, shapes)}, dtype {dtype}"

@@ -28,7 +28,7 @@ from .outputs import (
     is_float,
     type_leaves,
 )
-from .types import ArrayType, DictKind, RecordKind, StaticType, TupleType
+from .types import ArrayType, DictKind, RecordKind, StaticType, TextKind, TupleType
 
 
 class MissingCotangent(ArgumentError):
@@ -78,6 +78,9 @@ def seeds_of(build: Builder, outputs: Any, given: Any) -> Seeds:
     params: list[tuple[int, Var | Array]] = []
     values: list[Var | Array | None] = []
     for number, (leaf, (position, kind)) in enumerate(zip(flat, _matched(outputs, given, "v", 0), strict=True)):
+        if kind is None:
+            values.append(None)
+            continue
         param = parameter(build, "v" if len(flat) == 1 else f"v_{number}", kind)
         params.append((position, param))
         values.append(_converted(build, leaf, param, kind, checks, setup) if is_float(leaf) else None)
@@ -86,7 +89,14 @@ def seeds_of(build: Builder, outputs: Any, given: Any) -> Seeds:
 
 
 def _matched(outputs: Any, given: Any, path: str, position: int) -> list[tuple[int, Any]]:
-    """The leaves of v in the order of the output's, if v mirrors it: the place of each in v, and its type."""
+    """The leaves of v in the order of the output's, if v mirrors it: the place of each in v, and its type.
+
+    Of the numbers in a text v has none.
+    """
+    if isinstance(outputs, Group) and isinstance(outputs.kind, TextKind):
+        if isinstance(given, StaticType) and (given.value is None or isinstance(given.value, str)):
+            return [(position, None)] * len(outputs.items)
+        raise ShapeError(f"{path} must be None, or like the output, a text; got {describe_type(given)}")
     if isinstance(outputs, (Group, tuple)):
         parts = outputs.items if isinstance(outputs, Group) else outputs
         order = _order(getattr(outputs, "kind", tuple), given, len(parts))

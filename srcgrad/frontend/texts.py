@@ -40,11 +40,11 @@ def joined(interpreter: Interpreter, node: ast.JoinedStr) -> str:
 def piece(interpreter: Interpreter, value: Any, conversion: str = "", spec: str = "") -> str:
     """What stands in a text for a value."""
     if isinstance(spec, Template):
-        spec = ""
+        return Template.of([piece(interpreter, value, conversion), Template("", whole=False)])
     how = ("!" + conversion if conversion else "") + (":" + spec if spec else "")
     match value:
         case Static(value=Template() as text):
-            return text
+            return Template.of([text, Template("", whole=how in ("", "!s"))])
         case Scalar() if not value.is_constant:
             return Template(f"{{{how}}}", (binding.bind_item(interpreter, "t", value),))
         case TupleValue(items=items, kind=kind) if kind in (tuple, list):
@@ -52,7 +52,7 @@ def piece(interpreter: Interpreter, value: Any, conversion: str = "", spec: str 
         case Scalar() | Static():
             return _formatted(interpreter, value, conversion, spec)
     what = "array" if isinstance(value, ArrayValue) else type(value).__name__.lower()
-    return Template(f"{{{{{what}}}}}")
+    return Template(f"{{{{{what}}}}}", whole=False)
 
 
 def apart(text: Template) -> list[Any]:
@@ -110,7 +110,7 @@ def _chosen(interpreter: Interpreter, given: dict[Any, Any], key: Any, conversio
     """One field of a text that is formatted; what is looked up inside of a value stays as it is written."""
     if key in given:
         return piece(interpreter, given[key], conversion, Template(spec) if "{" in spec else spec)
-    return Template(f"{{{{{key}}}}}")
+    return Template(f"{{{{{key}}}}}", whole=False)
 
 
 def percent(interpreter: Interpreter, text: str, given: Any) -> str:
@@ -136,7 +136,8 @@ def _one(interpreter: Interpreter, field: re.Match[str], items: list[Any]) -> st
     if isinstance(value, (Scalar, Static)) and not isinstance(known(value), Template):
         item = known(value)
         return interpreter.said("%" + field["how"], lambda: ("%" + field["how"]) % (item,), [item])
-    return piece(interpreter, value)
+    same = "sr" if isinstance(value, TupleValue) else "s"
+    return Template.of([piece(interpreter, value), Template("", whole=field["how"] in same)])
 
 
 def is_known(values: Iterable[Any]) -> bool:

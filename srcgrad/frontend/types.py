@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ..runtime.errors import filled
+
 
 @dataclass(frozen=True)
 class ScalarType:
@@ -94,6 +96,16 @@ class RecordKind:
         for name, item in zip(self.keys, items, strict=True):
             object.__setattr__(out, name, item)
         return out
+
+
+@dataclass(frozen=True)
+class TextKind:
+    """Texts that are the same but for the numbers in their fields."""
+
+    text: str
+
+    def __call__(self, *numbers: Any) -> str:
+        return filled(self.text, iter(numbers))
 
 
 @dataclass(frozen=True)

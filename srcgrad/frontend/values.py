@@ -479,14 +479,16 @@ def static_int(value: Any) -> int | None:
 class Template(str):
     """A text with fields for numbers that are only known at run time: good for messages, and not to decide by.
 
-    It is what `str.format` takes, so braces of the text itself are doubled.
+    It is what `str.format` takes, so braces of the text itself are doubled.  `whole`: it says all that Python's text
+    does; that of an array says no more than that it is one.
     """
 
     values: tuple[Scalar, ...]
+    whole: bool
 
-    def __new__(cls, text: str, values: tuple[Scalar, ...] = ()) -> Template:
+    def __new__(cls, text: str, values: tuple[Scalar, ...] = (), whole: bool = True) -> Template:
         self = super().__new__(cls, text)
-        self.values = values
+        self.values, self.whole = values, whole
         return self
 
     @staticmethod
@@ -495,7 +497,8 @@ class Template(str):
         if not any(isinstance(piece, Template) for piece in pieces):
             return "".join(pieces)
         text = "".join(str(p) if isinstance(p, Template) else p.replace("{", "{{").replace("}", "}}") for p in pieces)
-        return Template(text, tuple(value for p in pieces if isinstance(p, Template) for value in p.values))
+        parts = [p for p in pieces if isinstance(p, Template)]
+        return Template(text, tuple(value for p in parts for value in p.values), all(p.whole for p in parts))
 
     def __add__(self, other: str) -> str:
         return Template.of([self, other])

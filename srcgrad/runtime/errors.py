@@ -105,12 +105,13 @@ def _argument(text: str, values: Iterator[Any]) -> Any:
     if text == NOTHING:
         return None
     if not text.startswith(NUMBERS):
-        return _filled(text, values)
+        return filled(text, values)
     count = text[len(NUMBERS) :]
     return tuple(next(values, None) for _ in range(int(count))) if count else next(values, None)
 
 
-def _filled(text: str, values: Iterator[Any]) -> str:
+def filled(text: str, values: Iterator[Any]) -> str:
+    """A text with fields, as `str.format` takes it, with these numbers in them."""
     fields = sum(field is not None for _, field, _, _ in string.Formatter().parse(text))
     return text.format(*(_Shown(next(values, "?")) for _ in range(fields)))
 
