@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from srcgrad.binding import cotangent_name
-from srcgrad.errors import ArgumentError
+from srcgrad.errors import ArgumentError, ShapeError
 from srcgrad.frontend.source import signature_of
 
 __all__ = ["TOLERANCES", "check_grad", "complex_step", "richardson"]
@@ -148,10 +148,11 @@ def check_grad(
     if v is None:
         v = _map(lambda leaf: _random_like(leaf, random), point.results(point.leaves))
     before = [np.copy(leaf) for _, leaf in point.leaves]
-    if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in bound.signature.parameters.values()):
-        cotangents = f.backward(*bound.args, **bound.kwargs, **{cotangent_name(bound.signature.parameters): v})
-    else:
-        cotangents = f.backward(*bound.args, v, **bound.kwargs)
+    try:
+        cotangents = _backward(f, bound, v)
+    except (ArgumentError, ShapeError):
+        v = point.joined(v)
+        cotangents = _backward(f, bound, v)
     for (path, now), then in zip(point.leaves, before, strict=True):
         has_nan = then.dtype.kind in "fc"
         assert np.array_equal(now, then, equal_nan=has_nan), f"backward changed its argument {_text(path)}"
@@ -162,6 +163,12 @@ def check_grad(
         _check_argument(point, path, cotangent, v, random, seed, rtol)
 
 
+def _backward(f: Any, bound: inspect.BoundArguments, v: Any) -> Any:
+    if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in bound.signature.parameters.values()):
+        return f.backward(*bound.args, **bound.kwargs, **{cotangent_name(bound.signature.parameters): v})
+    return f.backward(*bound.args, v, **bound.kwargs)
+
+
 class _Point:
     """The undecorated function around one point, its arguments flattened to named leaves."""
 
@@ -170,6 +177,12 @@ class _Point:
         self.names, self.args = list(bound.arguments), tuple(bound.arguments.values())
         self.leaves = [((name, way), leaf) for name, arg in bound.arguments.items() for way, leaf in _leaves(arg)]
         self.outputs = (outputs,) if isinstance(outputs, str) else outputs
+        self.has_joined = False
+
+    def joined(self, v: Any) -> Any:
+        """v with arrays in the place of lists of numbers, as it is for lists that a run makes as long as they are."""
+        self.has_joined = True
+        return _joined(v)
 
     def results(self, leaves: list[tuple[Path, Any]]) -> Any:
         """What f computes from these leaves: its return value, or the floating arrays that it has written."""
@@ -204,7 +217,8 @@ class _Point:
 
     def _terms(self, leaves: list[tuple[Path, Any]], v: Any) -> Iterator[np.ndarray]:
         weights = [_wide(leaf) for _, leaf in _leaves(v)]
-        values = [_wide(leaf) for _, leaf in _leaves(self.results(leaves))]
+        results = self.results(leaves)
+        values = [_wide(leaf) for _, leaf in _leaves(_joined(results) if self.has_joined else results)]
         for w, y in zip(weights, values, strict=True):
             yield np.where(w == 0, 0.0, (w * y).real)  # where nothing is asked, even nan counts for nothing
 
@@ -266,6 +280,15 @@ def _difference(point: _Point, path: Path, index: tuple[int, ...], cotangent: np
 
 # --------------------------------------------------------------------------------------------------------------
 # Nested tuples and dicts of numbers and arrays.
+
+
+def _joined(value: Any) -> Any:
+    numbers = (int, float, complex, np.number, np.ndarray)
+    if isinstance(value, list) and all(isinstance(item, numbers) for _, item in _leaves(value)):
+        return np.array(value)
+    if isinstance(value, dict):
+        return {key: _joined(item) for key, item in value.items()}
+    return tuple(map(_joined, value)) if isinstance(value, tuple) else value
 
 
 def _leaves(value: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:

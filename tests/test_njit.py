@@ -11,7 +11,7 @@ from numba import float32, float64, njit, prange, vectorize
 from numba.core.errors import NumbaError
 from test_cache import run
 
-from srcgrad import ArgumentError, grad
+from srcgrad import ArgumentError, UnsupportedError, grad
 from srcgrad.testing import check_grad
 
 Pair = namedtuple("Pair", "a b")
@@ -107,6 +107,20 @@ def test_tuples_in_and_out():
     result = structured(np.ones(2))
     assert isinstance(result, Pair) and result.a == 6.0 and result.b[1] == 3.0
     assert np.array_equal(result.b[0], np.ones(2))
+
+
+@grad
+def keyed(x):
+    return {"y": x * x}
+
+
+def test_results_that_compiled_code_has_no_type_for():
+    @njit
+    def caller(x):
+        return keyed(x)
+
+    with pytest.raises(UnsupportedError, match="called from an @njit function, and returns a dict"):
+        caller(np.ones(2))
 
 
 def test_float64_scalars_count_as_python_numbers():

@@ -347,6 +347,66 @@ def says_how_it_went(x, tol):
     return {"x": 3.0 * x, "message": f"{steps} steps to {x:8.3f} " + "{%5.1f%%}, %r" % (100 * x, [x, steps])}  # noqa: UP031
 
 
+def of_numbers(x):
+    return [v * v for v in x]
+
+
+def of_numbers_of_pythons(x):
+    return x[0], {"positive": [v * 2.0 for v in x.tolist() if v > 0], "k": [int(3 * v) for v in x]}
+
+
+def of_lists(x):
+    table = [[0.0] * len(x) for _ in range(len(x) - 1)]
+    for i in range(1, len(x)):
+        for j in range(len(x)):
+            table[i - 1][j] = float(x[i] * x[j])
+    return table
+
+
+def of_pairs(x):
+    return [(v * x[0], k) for k, v in enumerate(x)]
+
+
+def of_arrays(x):
+    states = [x]
+    while len(states) < (3 if x[1] > 0.3 else 4):
+        states.append(np.sin(states[-1]) * x[0])
+    return states
+
+
+LISTS = (of_numbers, of_numbers_of_pythons, of_lists, of_pairs, of_arrays)
+
+
+@pytest.mark.parametrize("function", LISTS, ids=lambda function: function.__name__)
+def test_lists_as_long_as_a_run_makes_them(function: Callable[..., Any]) -> None:
+    f = grad(function, jit=False)
+    for x in (X, X.astype(np.float32)[::-1]):
+        assert repr(f(x)) == repr(function(x))
+        check_grad(f, x)
+
+
+def of_several(x):
+    return {
+        "rows": of_lists(x),
+        "pairs": of_pairs(x),
+        "none": [v for v in x if v > 9.0],
+        "tuple": tuple(v * v for v in x),
+    }
+
+
+def test_lists_as_long_as_a_run_makes_them_compiled() -> None:
+    f = grad(of_several)
+    assert repr(f(X)) == repr(of_several(X))
+    y, pullback = f.vjp(X)
+    assert repr(y) == repr(of_several(X))
+    v = {"rows": np.ones((4, 5)), "pairs": np.ones((5, 2)), "tuple": np.ones(5), "none": np.ones(0)}
+    want = 2.0 * np.sum(X) + 2.0 * X  # of all products, and of the squares
+    assert_close(f.backward(X, v=v), want, 1e-14, "cotangent")
+    assert_close(pullback(v), want, 1e-14, "cotangent")
+    with pytest.raises(ShapeError, match="must be an array for a list whose length is only known at run time"):
+        f.backward(X, v=v | {"none": [1.0, 2.0]})
+
+
 def says_arrays(x):
     return x * x, f"of {x}"
 

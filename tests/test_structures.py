@@ -403,8 +403,8 @@ def grows_in_while(x):
     return s
 
 
-def list_of_unknown_length(x):
-    return [xi * 2 for xi in x]
+def list_of_arrays_and_numbers(x):
+    return [(xi * 2, x) for xi in x]
 
 
 def list_of_mixed_shapes(x):
@@ -459,7 +459,10 @@ def changes_an_argument(x, d):
     "function, text",
     [
         (grows_in_while, "ys grows in a while loop that is inside another loop"),
-        (list_of_unknown_length, "a list whose length is only known at run time"),
+        (
+            list_of_arrays_and_numbers,
+            "a list whose length is only known at run time, of items that hold",
+        ),
         (list_of_mixed_shapes, "of one shape"),
         (item_written_later, "may or may not be the array that was written"),
         (row_in_a_tuple_written_later, "may or may not be the array that was written"),

@@ -255,6 +255,12 @@ def _plain_type(structure: Any, flat: Iterator[types.Type]) -> types.Type:
     """The type that the caller sees: nested tuples of plain numbers and arrays."""
     match structure:
         case TupleType(items, kind):
+            if not isinstance(kind, type):
+                raise UnsupportedError(
+                    "a @grad function is called from an @njit function, and returns a dict, an object, a text, or a "
+                    "list whose length is only known at run time",
+                    help=("return numbers, arrays, or tuples of them",),
+                )
             parts = [_plain_type(item, flat) for item in items]
             return types.Tuple(parts) if kind in (tuple, list) else types.NamedTuple(parts, kind)
         case ScalarType() | ArrayType():

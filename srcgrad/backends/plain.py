@@ -92,9 +92,8 @@ def flat_results(result: Any) -> Iterator[Any]:
 def rebuild(structure: Any, leaves: Iterator[Any]) -> Any:
     """The result that flat leaves stand for."""
     match structure:
-        case ScalarType(dtype, weak):
-            number = dtype.type(next(leaves))
-            return number.item() if weak else number
+        case ScalarType() as kind:
+            return kind.number(next(leaves))
         case ArrayType(dtype):
             return np.asarray(next(leaves), dtype)
         case TupleType(items, kind):

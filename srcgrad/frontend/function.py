@@ -20,7 +20,7 @@ from ..ir.walk import statements, targets, variables
 from ..passes.info import Info
 from ..rules.compositions import deques
 from ..rules.device import RESERVED as RESERVED_ON_DEVICE
-from . import expressions, one_of, optional
+from . import expressions, lists, one_of, optional
 from .arguments import parameter, type_of
 from .builder import WrittenAfterAll
 from .interpret import Interpreter
@@ -42,13 +42,25 @@ from .outside import Place
 from .recursion import Callees, Chosen, InPlace, NotYetKnown, OwnFunction, refuse
 from .seeds import LIKE_THE_OUTPUT, MissingCotangent, seeds_of
 from .source import signature_of
-from .types import SETS, ArrayType, DictKind, RecordKind, ScalarType, StaticType, TextKind, TupleType, ValueType
+from .types import (
+    SETS,
+    ArrayType,
+    DictKind,
+    ListKind,
+    RecordKind,
+    ScalarType,
+    StaticType,
+    TextKind,
+    TupleType,
+    ValueType,
+)
 from .user import stopped
 from .values import (
     NONE,
     UNDEFINED,
     ArrayValue,
     Items,
+    Nested,
     OneOf,
     Scalar,
     Static,
@@ -347,13 +359,9 @@ class _Job:
                     raise UnsupportedError("a result may not be bound on every path")
                 parts = tuple(self.leaf_outputs(item, f"{name}_{k}") for k, item in enumerate(items))
                 return Group(parts, kind)
+            case Items(length=length) if not isinstance(length, Const):
+                return self.list_output(value, name)
             case Items():
-                if not isinstance(value.length, Const):
-                    raise UnsupportedError(
-                        "the result is a list whose length is only known at run time",
-                        span=self.interpreter.ended_at,
-                        help=("return an array:  np.array(ys)",),
-                    )
                 return self.leaf_outputs(new_list(expressions.items_of(self.interpreter, value)), name)
             case ArrayValue():
                 if value.element.dtype.kind not in "fciub":
@@ -376,6 +384,22 @@ class _Job:
                 build.refuse_unusable(value, "the result")
                 build.refuse(f"a result {item!r} is not supported: return numbers, arrays, or tuples of them")
         raise UnsupportedError(f"a result of this kind ({type(value).__name__.lower()}) is not supported")
+
+    def list_output(self, value: Items, name: str) -> Group:
+        """A list of run-time length, by the array that holds its items."""
+        kinds, inner = [value.kind], value.inner
+        while isinstance(inner, Nested):
+            kinds, inner = [*kinds, list], inner.inner
+        if inner in (list, tuple):
+            kinds, inner = [*kinds, inner], None
+        self.build.span = self.interpreter.ended_at
+        if inner is not None:
+            self.build.refuse(
+                "the result is a list whose length is only known at run time, of items that hold several things",
+                "return an array of each:  np.array([x for x, P in ys])",
+            )
+        rows = lists.as_values(self.interpreter, value)
+        return Group((self.leaf_outputs(rows, name),), ListKind(tuple(kinds), value.weak))
 
     def text_output(self, text: Template, name: str) -> Group:
         """A text, by the numbers in its fields; no derivative goes through them."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..ir import affine
 from ..ir.expressions import Array, Call, Const, Dim, Expr, Var, is_inexact
-from .types import ArrayType, DictKind, RecordKind, ScalarType, StaticType, TextKind, TupleType
+from .types import ArrayType, DictKind, ListKind, RecordKind, ScalarType, StaticType, TextKind, TupleType
 from .values import ArrayValue, Scalar, TupleValue
 
 
@@ -58,15 +58,19 @@ def structure(outputs: Any) -> Any:
 def like_the_output(outputs: Any) -> Any:
     """The types of a v that is like the output; None, for one real number: its v is 1."""
     is_one_number = isinstance(outputs, ScalarOutput) and outputs.dtype.kind != "c"
-    return None if is_one_number else _without_texts(structure(outputs))
+    return None if is_one_number else _in_v(structure(outputs))
 
 
-def _without_texts(kind: Any) -> Any:
-    if not isinstance(kind, TupleType):
-        return kind
-    if isinstance(kind.kind, TextKind):
-        return StaticType(None)
-    return replace(kind, items=tuple(map(_without_texts, kind.items)))
+def _in_v(kind: Any) -> Any:
+    """What v has for a part of the output: None for a text, an array for a list that is one in memory."""
+    match kind:
+        case TupleType(kind=TextKind()):
+            return StaticType(None)
+        case TupleType(items=(rows,), kind=ListKind()):
+            return rows
+        case TupleType(items=items):
+            return replace(kind, items=tuple(map(_in_v, items)))
+    return kind
 
 
 def flat_outputs(outputs: Any) -> list[Any]:
@@ -95,6 +99,8 @@ def describe_output(outputs: Any, shapes: dict[str, tuple[int, ...]] | None = No
             return f"a scalar of dtype {expr.dtype}"
         case Group(kind=TextKind()):
             return "a text"
+        case Group(items=(rows,), kind=ListKind()):
+            return f"a list, to v {describe_output(rows, shapes)}"
         case Array(dims=dims, dtype=dtype):
             count = f"{len(dims)} {'axis' if len(dims) == 1 else 'axes'}"
             return f"an array of {count}, shape {_dims_text(dims, shapes)}, dtype {dtype}"

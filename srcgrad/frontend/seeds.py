@@ -28,7 +28,7 @@ from .outputs import (
     is_float,
     type_leaves,
 )
-from .types import ArrayType, DictKind, RecordKind, StaticType, TextKind, TupleType
+from .types import ArrayType, DictKind, ListKind, RecordKind, StaticType, TextKind, TupleType
 
 
 class MissingCotangent(ArgumentError):
@@ -97,6 +97,11 @@ def _matched(outputs: Any, given: Any, path: str, position: int) -> list[tuple[i
         if isinstance(given, StaticType) and (given.value is None or isinstance(given.value, str)):
             return [(position, None)] * len(outputs.items)
         raise ShapeError(f"{path} must be None, or like the output, a text; got {describe_type(given)}")
+    if isinstance(outputs, Group) and isinstance(outputs.kind, ListKind):
+        if isinstance(given, TupleType):
+            what = f"must be an array for a list whose length is only known at run time; got {describe_type(given)}"
+            raise ShapeError(f"{path} {what}", help=(f"pass np.array({path})",))
+        return _matched(outputs.items[0], given, path, position)
     if isinstance(outputs, (Group, tuple)):
         parts = outputs.items if isinstance(outputs, Group) else outputs
         order = _order(getattr(outputs, "kind", tuple), given, len(parts))

@@ -22,6 +22,11 @@ class ScalarType:
     dtype: np.dtype
     weak: bool = False
 
+    def number(self, value: Any) -> Any:
+        """A value as a number of this type."""
+        number = self.dtype.type(value)
+        return number.item() if self.weak else number
+
 
 @dataclass(frozen=True)
 class ArrayType:
@@ -96,6 +101,25 @@ class RecordKind:
         for name, item in zip(self.keys, items, strict=True):
             object.__setattr__(out, name, item)
         return out
+
+
+@dataclass(frozen=True)
+class ListKind:
+    """Lists as long as the array that holds their items, and lists or tuples in them: one of `kinds` for each axis.
+
+    `weak`: the items are Python's numbers; or what stands at each place of the innermost, where that differs.
+    """
+
+    kinds: tuple[type, ...]
+    weak: bool | tuple[ScalarType, ...]
+
+    def __call__(self, rows: np.ndarray) -> Any:
+        kind, *inner = self.kinds
+        if inner:
+            return kind(map(ListKind(tuple(inner), self.weak), rows))
+        if isinstance(self.weak, tuple):
+            return kind(place.number(value) for place, value in zip(self.weak, rows, strict=True))
+        return kind(rows.tolist() if self.weak else rows)
 
 
 @dataclass(frozen=True)
