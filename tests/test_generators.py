@@ -296,7 +296,37 @@ def objects_with_a_list(x: Any) -> Any:
     return total
 
 
+def grid_points(a: Any, b: Any, h: Any) -> Any:
+    t = a + h
+    while t < b - h / 2:
+        yield t
+        t = t + h
+
+
+def held_by_a_name_until_a_loop(x: Any) -> Any:
+    """Its arguments are what they were at the call, arrays as they are now."""
+    a, y, k, total = x[0], x.copy(), 1.0, 0.0
+
+    def scaled() -> Any:
+        for v in y:
+            yield v * k
+
+    for step in range(3):
+        points = grid_points(a, a + 1.0, 0.25)
+        later = scaled()
+        a, k = a + x[1], k + 1.0
+        y[step] = total
+        for i, t in enumerate(points, 1):
+            total += a * i * t**2
+        for v in later:
+            total += v * v
+            if v > 2.0:
+                break
+    return total
+
+
 PROGRAMS = [
+    held_by_a_name_until_a_loop,
     objects_gone_through_as_a_whole, objects_with_a_list,
     slices, jumps, result_out_of_the_loop, tree_of_known_depth, several_yields, names_in_common_with_the_loop,
     in_each_other, taking_turns_with_writes, one_buffer, without_an_end, methods, lists, what_is_outside, nothing,
@@ -321,6 +351,14 @@ def test_compiled() -> None:
 def held_by_a_name(x: Any) -> Any:
     some = evens(x)
     return sum(v for v in some) + sum(v for v in some)
+
+
+def held_for_two_runs_of_a_loop(x: Any) -> Any:
+    some, total = evens(x), 0.0
+    for _ in range(2):
+        for v in some:
+            total += v
+    return total
 
 
 def handed_on(x: Any) -> Any:
@@ -396,7 +434,8 @@ def iterator_in_two_loops(x: Any) -> Any:
 
 REFUSED = {
     list_that_grows_behind_an_object: "a loop changes the list", iterator_in_two_loops: "an iterator with a name",
-    held_by_a_name: "not gone through where evens", handed_on: "not gone through where evens",
+    held_by_a_name: "not gone through where evens",
+    held_for_two_runs_of_a_loop: "not gone through where evens", handed_on: "not gone through where evens",
     in_step_with_another: "not gone through where evens", taken_in_part: "not gone through where evens",
     in_an_expression_that_waits: "not gone through where evens", with_a_try: "a try in a generator",
     with_what_is_sent: "the value of a yield", with_a_result: "a value that a generator returns",

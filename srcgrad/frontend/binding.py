@@ -10,7 +10,7 @@ from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Var
 from ..ir.nodes import AddTo, Alloc, Assign, Invoke, Stmt
 from ..ir.rename import rename_arrays
 from ..ir.walk import blocks, loads, map_expressions, statements, substitute, variables, with_blocks
-from . import flow, identities, item_views, list_items, unbound
+from . import flow, generators, identities, item_views, list_items, unbound
 from .arithmetic import cast
 from .attempts import Widen
 from .joined_numbers import is_as, join_scalars
@@ -24,6 +24,7 @@ from .values import (
     Range,
     Scalar,
     Slice,
+    Static,
     TupleValue,
     whole,
 )
@@ -88,6 +89,9 @@ def bind(interpreter: Interpreter, name: str, value: Any, mark: int) -> None:
             interpreter.env[name] = _bind_array(interpreter, name, value, mark)
         case TupleValue() | Slice() | Range() | OneOf():
             interpreter.env[name] = bind_item(interpreter, name, value)
+        case Static(value=generators.Generator(given=given) as made):
+            as_now = {own: bind_item(interpreter, own, item) for own, item in given.items()}
+            interpreter.env[name] = Static(replace(made, given=as_now))
         case _:
             interpreter.env[name] = value
 

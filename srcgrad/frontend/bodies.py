@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from . import flow, liveness
+from . import flow, generators, liveness
 from .liveness import Names
 from .syntax import walk
 
@@ -25,6 +25,7 @@ def ready(node: ast.FunctionDef | ast.Lambda, is_caught: bool) -> tuple[flow.Sta
     has_tries = any(isinstance(part, ast.Try) for part in walk(node))
     body = flow.structured(node, is_caught)
     liveness.annotate(body, [flow.RESULT])
+    generators.note_only_uses(body)
     names = liveness.assigned(liveness.without_targets(body))
     if not has_tries:  # whose parts know of each other
         _made[node] = body, names

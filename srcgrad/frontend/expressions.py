@@ -102,7 +102,7 @@ def as_item(interpreter: Interpreter, node: ast.expr) -> Any:
 
 def to_compute_with(interpreter: Interpreter, node: ast.expr, value: Any) -> Any:
     value = one_of.settled(interpreter, node, value)
-    if not isinstance(node, (ast.Call, ast.Constant)):
+    if not isinstance(node, (ast.Call, ast.Constant)) and not generators.is_only_use(node):
         generators.refuse_held(interpreter, value)
     return value
 
@@ -116,12 +116,17 @@ def as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
     return _as_it_is(interpreter, node)
 
 
+def _named(interpreter: Interpreter, node: ast.Name) -> Any:
+    held = generators.held(interpreter, node)
+    return interpreter.lookup(node.id) if held is None else held
+
+
 def _as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
     match node:
         case ast.Constant(value=value):
             return constant(value)
-        case ast.Name(id=name):
-            return interpreter.lookup(name)
+        case ast.Name():
+            return _named(interpreter, node)
         case ast.BinOp(left=left, op=op, right=right):
             if isinstance(op, ast.Div):
                 large_numbers.note_factors(interpreter, node)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 import copy
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -79,6 +80,42 @@ def refuse_held(interpreter: Interpreter, value: Any) -> None:
             f"go through it there:  for y in {name}(...)",
             f"or make a list of it:  ys = list({name}(...))",
         )
+
+
+def note_only_uses(body: list[ast.stmt]) -> None:
+    """Mark names that are given once, and read this once, by a loop: points = g(x), and then for y in points."""
+    uses = Counter(part.id for stmt in body for part in walk(stmt) if isinstance(part, ast.Name))
+    for block in _blocks(body):
+        for k, stmt in enumerate(block):
+            match stmt:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call()) if uses[name] == 2:
+                    _mark_only_use(name, block[k + 1 :])
+
+
+def _blocks(body: list[ast.stmt]) -> Iterable[list[ast.stmt]]:
+    yield body
+    for stmt in body:
+        for inner in (getattr(stmt, "body", ()), getattr(stmt, "orelse", ())):
+            if inner and not isinstance(stmt, ast.FunctionDef):
+                yield from _blocks(inner)
+
+
+def _mark_only_use(name: str, behind: list[ast.stmt]) -> None:
+    for stmt in behind:
+        match stmt:
+            case ast.For(iter=ast.Call(func=ast.Name(id="enumerate"), args=[over, *_])) | ast.For(iter=over):
+                if isinstance(over, ast.Name) and over.id == name:
+                    over.is_only_use = True  # type: ignore[attr-defined]
+
+
+def is_only_use(node: ast.AST) -> bool:
+    return getattr(node, "is_only_use", False)
+
+
+def held(interpreter: Interpreter, node: ast.Name) -> Any:
+    """The generator that a name stands for, where it is read this once."""
+    value = interpreter.frame.bound(node.id) if is_only_use(node) else None
+    return value if is_one(value) else None
 
 
 def note_taker(function: Any, nodes: list[ast.expr]) -> None:
