@@ -420,6 +420,41 @@ def test_numbers_in_a_text_that_is_a_result(jit: bool) -> None:
         f.backward(3.0, 0.5, v={"x": 1.0, "message": 1.0})
 
 
+def puts_texts_together(x):
+    parts = [f"{v:.2f}" for v in (x, 2.0 * x)]
+    return 3.0 * x, ", ".join(parts) + f"{x:g}; " * 2 + "-".join("ab")
+
+
+def goes_through_its_letters(x):
+    return x * sum(1.0 for letter in f"{x}")
+
+
+def sorts_it(x):
+    return x, sorted([f"{x}", "2"])
+
+
+def fills_it_again(x):
+    return x, (f"{x}" + " %d") % 3
+
+
+def reads_it(x):
+    return x * float(f"{x:.1f}")
+
+
+def test_texts_with_numbers_are_put_together() -> None:
+    f = grad(puts_texts_together, jit=False)
+    assert f(0.75) == puts_texts_together(0.75)
+    assert f.backward(0.75, v=(2.0, None)) == 6.0
+
+
+@pytest.mark.parametrize(
+    "function", [goes_through_its_letters, sorts_it, fills_it_again, reads_it], ids=lambda function: function.__name__
+)
+def test_nothing_is_computed_of_a_text_with_numbers(function: Callable[..., Any]) -> None:
+    with pytest.raises(UnsupportedError, match="a text of numbers that are only known at run time is for messages"):
+        grad(function, jit=False)(0.75)
+
+
 def test_arrays_in_a_text_that_is_a_result() -> None:
     with pytest.raises(UnsupportedError, match="a text with arrays or objects in it is no result"):
         grad(says_arrays, jit=False)(X)

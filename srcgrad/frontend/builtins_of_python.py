@@ -214,6 +214,7 @@ def in_order(interpreter: Interpreter, value: Any, *, key: Any = None, reverse: 
         made = [item if key is None else calls.apply(interpreter, key, [item], {}) for item in items]
         for item in made:
             special_methods.refuse_object(interpreter, item, "the order", "__lt__")
+            operators.refuse_template(interpreter, item)
         keys = _deciding([operators.plain(item) for item in made])
         if any(isinstance(k, tuple) and not all(map(_is_plain, k)) for k in keys):
             interpreter.build.refuse("items or keys that are tuples of numbers that are only known at run time")

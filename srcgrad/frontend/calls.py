@@ -324,6 +324,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         return Bound(args[0], tuple(binding.bind_item(interpreter, "given", value) for value in args[1:]), tuple(now))
     if isinstance(getattr(target, "__self__", None), str) and target.__name__ == "format":
         return Static(texts.format_text(interpreter, target.__self__, args, kwargs))
+    if isinstance(getattr(target, "__self__", None), str) and target.__name__ == "join" and not texts.is_known(args):
+        return Static(texts.join(interpreter, target.__self__, *args))
     if isinstance(target, type) and issubclass(target, tuple) and hasattr(target, "_fields"):
         return named_tuples.construct(interpreter, target, args, kwargs)
     if isinstance(target, enum.EnumMeta) and not kwargs and all(map(operators.is_known, args)):

@@ -353,6 +353,7 @@ def items_of(interpreter: Interpreter, value: Any) -> list[Any]:
 def run_over_by_loop(interpreter: Interpreter, over: Any) -> Any:
     """A text that a loop runs over is a tuple of letters, and an enumeration one of its members; vars(o) a dict."""
     over = computed_attributes.as_it_is_now(interpreter, over)
+    operators.refuse_template(interpreter, over)
     is_known = isinstance(over, Static) and isinstance(over.value, (str, enum.EnumMeta))
     return TupleValue(tuple(map(constant, over.value))) if is_known else over
 

@@ -87,6 +87,7 @@ def to_int(interpreter: Interpreter, op: str, args: list[Any]) -> Any:
     build = interpreter.build
     if args and op in WRITTEN and (said := special_methods.called(interpreter, args[0], WRITTEN[op], *args[1:])):
         return said
+    operators.refuse_template(interpreter, *args)
     if op == "trunc" and args and isinstance(args[0], Static) and isinstance(args[0].value, str):
         return _read(interpreter, int, *map(operators.plain, args))
     value = number_of(interpreter, args[0] if args else constant(0))
@@ -124,6 +125,7 @@ def number_of(interpreter: Interpreter, value: Any) -> Scalar:
 
 
 def to_float(interpreter: Interpreter, value: Any = None) -> Any:
+    operators.refuse_template(interpreter, value)
     if isinstance(value, Static) and isinstance(value.value, str):
         return _read(interpreter, float, value.value)
     number = number_of(interpreter, value if value is not None else constant(0.0))

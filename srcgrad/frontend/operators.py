@@ -132,6 +132,8 @@ def _text_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
     """ "-" * 10, "n = %d" % n: of numbers that are only known at run time, a message shows the place."""
     from . import texts
 
+    if op == "mod":
+        refuse_template(interpreter, x)
     if op == "mod" and not texts.is_known((x, y)):
         return Static(texts.percent(interpreter, x.value, y))
     try:
@@ -501,7 +503,7 @@ def is_known(value: Any) -> bool:
             return all(part is None or is_known(part) for part in (start, stop, step))
         case Scalar():
             return value.is_constant
-    return isinstance(value, Static)
+    return isinstance(value, Static) and not isinstance(value.value, Template)
 
 
 def plain(value: Any) -> Any:

@@ -106,6 +106,14 @@ def format_text(interpreter: Interpreter, text: str, args: list[Any], kwargs: di
     return Template.of(pieces)
 
 
+def join(interpreter: Interpreter, text: str, parts: Any) -> str:
+    """text.join(parts)"""
+    items = [operators.plain(item) for item in expressions.items_of(interpreter, parts)]
+    if not all(isinstance(item, str) for item in items):
+        interpreter.build.refuse("join takes texts", "make texts of them:  str(y)")
+    return Template.of([part for item in items for part in (text, item)][1:])
+
+
 def _chosen(interpreter: Interpreter, given: dict[Any, Any], key: Any, conversion: str, spec: str) -> str:
     """One field of a text that is formatted; what is looked up inside of a value stays as it is written."""
     if key in given:

@@ -505,3 +505,8 @@ class Template(str):
 
     def __radd__(self, other: str) -> str:
         return Template.of([other, self])
+
+    def __mul__(self, count: Any) -> str:
+        return Template.of([self] * count)
+
+    __rmul__ = __mul__
