@@ -102,6 +102,7 @@ from .passes.read_once import read_once
 from .passes.registers import registers
 from .passes.resolve_views import resolve_views
 from .passes.reverse import reverse
+from .passes.say_ranges import say_ranges
 from .passes.scalar_arrays import scalar_arrays
 from .passes.scale_once import scale_once
 from .passes.scans import scans
@@ -252,6 +253,7 @@ ANY_ORDER_ON_A_GPU: tuple[Pass, ...] = (
     write_out,  # loops of a few iterations
     periodic,  # steps that go around the ends of an axis
     read_behind,  # names that a loop sets, and that are not its own
+    say_ranges,  # a step, and a place half of it further on, are made of one number
     find_independent,
     one_loop_each,  # what is greatest is looked for in a loop of its own
     split_ends_in_order,  # a recurrence does not ask whether there is an element before

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Iterator
-from types import SimpleNamespace
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,10 @@ from support import slope
 from srcgrad import grad
 from srcgrad.ir import affine
 from srcgrad.ir.expressions import FLOAT64, INT64, Array, Const, Expr, Var
-from srcgrad.ir.nodes import For, Store
+from srcgrad.ir.nodes import For, Function, Store
 from srcgrad.passes.effects import Access
 from srcgrad.passes.ranges import Ranges
+from srcgrad.passes.signs import Signs
 
 X = np.random.default_rng(3).uniform(-1.0, 1.0, 7)
 
@@ -128,15 +129,17 @@ def test_in_threads(function: Callable[..., Any]) -> None:
 # ------------------------------------------------------------------------------------------------------ what is proved
 
 I, J = Var("i", INT64), Var("j", INT64)
-SIGNS: Any = SimpleNamespace(never_negative=True, is_natural=lambda expr: affine.is_at_least(expr, 0))
+S = Var("s", INT64)
+SIGNS = Signs(Function("f", (), (), ()), never_negative=True)
 
 
-def ran(loop: For, inner: For) -> Iterator[tuple[int, int]]:
-    for i in range(value(loop.start, {}), value(loop.stop, {})):
-        yield from ((i, j) for j in range(value(inner.start, {I: i}), value(inner.stop, {I: i})))
+def ran(loop: For, inner: For, at: Mapping[Expr, int] = MappingProxyType({})) -> Iterator[tuple[int, int]]:
+    for i in range(*(value(part, at) for part in (loop.start, loop.stop, loop.step))):
+        here = {**at, I: i}
+        yield from ((i, j) for j in range(value(inner.start, here), value(inner.stop, here)))
 
 
-def value(expr: Expr, at: dict[Expr, int]) -> int:
+def value(expr: Expr, at: Mapping[Expr, int]) -> int:
     terms, constant = affine.affine(expr)
     return constant + sum(count * at[term] for term, count in terms)
 
@@ -163,4 +166,30 @@ def test_no_two_iterations_meet_where_it_is_said() -> None:
                     tuple(value(part, at) for part in parts) for parts, at in ((p, {I: i, J: j}), (q, {I: k, J: m}))
                 )
                 assert here != there, (p, q, loop)
+    assert said > 150
+
+
+def test_no_two_iterations_meet_by_steps_that_are_no_numbers() -> None:
+    """Whatever the step turns out to be: of no iteration is said anything where there is none."""
+    rng, said = random.Random(4), 0
+    times = lambda *counts: affine.mul(affine.integer(rng.choice(counts)), S)
+    number = lambda least, most: affine.integer(rng.randint(least, most))
+    within = lambda: affine.add(rng.choice((J, J, affine.ZERO)), affine.add(times(0, 1, 2), number(-1, 1)))
+    place = lambda: affine.add(I, within())
+    array = Array("a", FLOAT64, (affine.integer(99),))
+    for _ in range(1500):
+        p, q = place(), place()
+        body = (Store(array, (p,), Const(0.0, FLOAT64)), Store(array, (q,), Const(0.0, FLOAT64)))
+        inner = For(J, number(0, 1), affine.add(times(1, 2), number(-1, 0)), affine.ONE, body)
+        stop = affine.add(times(-1, 0, 1), number(3, 12))
+        loop = For(I, times(0, 1), stop, affine.add(times(1, 2, 3), number(0, 1)), (inner,))
+        if not Ranges((), loop, SIGNS).never_meet(Access(array, (p,), True), Access(array, (q,), True)):
+            continue
+        said += 1
+        for s in (-3, -2, -1, 1, 2, 3):
+            at = {S: s}
+            if value(loop.step, at) == 0:
+                continue
+            for (i, j), (k, m) in itertools.product(ran(loop, inner, at), repeat=2):
+                assert i == k or value(p, {**at, I: i, J: j}) != value(q, {**at, I: k, J: m}), (p, q, loop, s)
     assert said > 150

@@ -15,16 +15,15 @@ from ..ir import affine
 from ..ir.expressions import Dim, Expr, Var
 from ..ir.nodes import For
 from ..ir.walk import subexpressions, substitute, variables
+from .defined_indices import by_values, is_long
 from .effects import Access, values_within
 from .ranges import Ranges
 from .signs import Signs
 
-LONGEST = 64  # nodes of a bound, or an index, with values in the place of names
-
 
 @dataclass(frozen=True)
 class Bounded:
-    """A loop by the names that its bounds were copied from, and by what these were made of, if it leaves that alone."""
+    """A loop by the names that its range was copied from, and by what these were made of, if it leaves that alone."""
 
     by_names: For
     by_values: For
@@ -35,7 +34,8 @@ class Bounded:
         by_names = _with_bounds(loop, {var: v for var, v in steady.items() if isinstance(v, Var)})
         by_values = loop
         while (
-            not _is_long(by_values.start, by_values.stop) and (said := _with_bounds(by_values, steady)) is not by_values
+            not is_long(by_values.start, by_values.stop, by_values.step)
+            and (said := _with_bounds(by_values, steady)) is not by_values
         ):
             by_values = said
         return cls(by_names, by_values)
@@ -76,23 +76,11 @@ class Apart:
             yield self.made[k]
 
 
-def by_values(expr: Expr, values: Mapping[Any, Expr]) -> Expr:
-    """The same, by what the variables in it have been made of, and those of these."""
-    while not values.keys().isdisjoint(variables(expr)) and not _is_long(expr):
-        expr = affine.normal(substitute(expr, values))
-    return expr
-
-
-def _is_long(*lengths: Expr) -> bool:
-    """Lengths made of each other, each of two others, would be twice as long with each step."""
-    return any(sum(1 for _ in subexpressions(length)) > LONGEST for length in lengths)
-
-
 def _with_bounds(loop: For, values: Mapping[Any, Expr]) -> For:
-    if values.keys().isdisjoint(variables(loop.start) | variables(loop.stop)):
+    if values.keys().isdisjoint(variables(loop.start) | variables(loop.stop) | variables(loop.step)):
         return loop
     said = lambda bound: affine.normal(substitute(bound, values))
-    return replace(loop, start=said(loop.start), stop=said(loop.stop))
+    return replace(loop, start=said(loop.start), stop=said(loop.stop), step=said(loop.step))
 
 
-__all__ = ["Apart", "Bounded", "by_values"]
+__all__ = ["Apart", "Bounded"]

@@ -9,11 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
+from ..ir import affine
 from ..ir.expressions import INT64, Expr, Var
 from ..ir.nodes import Assign, Block
-from ..ir.walk import blocks, statements, substitute, variables, with_blocks
+from ..ir.walk import blocks, statements, subexpressions, substitute, variables, with_blocks
 from .effects import Access, Index, effects, values_behind
+
+LONGEST = 64  # nodes of a bound, or an index, with values in the place of names
+
+
+def by_values(expr: Expr, values: Mapping[Any, Expr]) -> Expr:
+    """The same, by what the variables in it have been made of, and those of these."""
+    while not values.keys().isdisjoint(variables(expr)) and not is_long(expr):
+        expr = affine.normal(substitute(expr, values))
+    return expr
+
+
+def is_long(*lengths: Expr) -> bool:
+    """Lengths made of each other, each of two others, would be twice as long with each step."""
+    return any(sum(1 for _ in subexpressions(length)) > LONGEST for length in lengths)
 
 
 def accesses_by_definition(body: Block) -> list[Access]:
@@ -35,7 +51,7 @@ def _indices(block: Block, values: Mapping[Var, Expr]) -> Iterator[Index]:
         alone = with_blocks(stmt, tuple(() for _ in inner)) if inner else stmt
         known = _unchanged(values, effects((stmt,)).writes) if inner else values
         for access in effects((alone,)).accesses:
-            yield tuple(None if part is None else substitute(part, known) for part in access.index)
+            yield tuple(None if part is None else by_values(part, known) for part in access.index)
         for body in inner:
             yield from _indices(body, dict(known))
         values = values_behind(stmt, values)
@@ -45,4 +61,4 @@ def _unchanged(values: Mapping[Var, Expr], changed: set[Var]) -> dict[Var, Expr]
     return {var: value for var, value in values.items() if var not in changed and not variables(value) & changed}
 
 
-__all__ = ["accesses_by_definition"]
+__all__ = ["accesses_by_definition", "by_values", "is_long"]

@@ -49,7 +49,7 @@ from ..ir.walk import (
 from ..ir.wraps import is_wrap
 from .effects import effects
 from .lengths import lengths_of
-from .signs import extremes, signs_of
+from .signs import positive_by_steps, signs_of
 
 Guarded = tuple[Expr | None, Load]  # under a condition
 
@@ -68,12 +68,20 @@ class _Known:
         """Provably >= 0."""
         if loads(expr):
             return False
-        bounds = {loop.index: extremes(loop) for loop in self.around if _is_steady(loop)}
+        ends = {loop: self.signs.ends(loop) for loop in self.around}
+        bounds = {loop.index: known for loop, known in ends.items() if _is_steady(loop, known)}
         ranks = {index: rank for rank, index in enumerate(reversed(bounds))}  # the innermost first
+        positive = positive_by_steps(self.around, self.signs)
+
+        def bound(term: Expr, low: bool) -> Expr | None:
+            if isinstance(term, Var) and term in bounds:
+                return bounds[term][not low]
+            return affine.ONE if low and term in positive else None
+
         return proved_by_bounds(
             expr,
             self.signs.is_natural,
-            lambda term, low: bounds[term][not low] if isinstance(term, Var) and term in bounds else None,
+            bound,
             lambda term: ranks.get(term, len(ranks)) if isinstance(term, Var) else len(ranks),
         )
 
@@ -86,10 +94,10 @@ class _Known:
         return self.is_natural(affine.sub(affine.sub(length, part), affine.ONE))
 
 
-def _is_steady(loop: For) -> bool:
+def _is_steady(loop: For, ends: tuple[Expr, Expr]) -> bool:
     """Are the ends of the range in the loop what they were ahead of it?"""
     changed = effects(loop.body).writes | {loop.index}
-    return not any(loads(end) or variables(end) & changed for end in extremes(loop))
+    return not any(loads(end) or variables(end) & changed for end in ends)
 
 
 def guard_accesses(function: Function) -> Function:

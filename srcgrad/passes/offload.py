@@ -253,9 +253,15 @@ class Kernels:
 
     def by_another_name(self, loop: For) -> For:
         index = Var(self.names.fresh(loop.index.name), loop.index.dtype)
-        change = lambda e: substitute(e, {loop.index: index})
-        body = rewrite_block(loop.body, lambda s: (map_expressions(s, change),))
-        return replace(loop, index=index, body=body)
+        return replace(loop, index=index, body=_with_index(loop, index))
+
+    def from_zero(self, loop: For) -> For:
+        """Of windows that are as long as each other, range(i, i + h), a grid has the length alone."""
+        if not affine.same(loop.step, affine.ONE) or loads(loop.start) or variables(loop.start) & sets(loop):
+            return loop
+        number = Var(self.names.fresh(f"{loop.index.name}_number"), loop.index.dtype)
+        body = _with_index(loop, affine.add(loop.start, number))
+        return replace(loop, index=number, start=affine.ZERO, stop=affine.sub(loop.stop, loop.start), body=body)
 
     def meeting(self, shared: Shared) -> set[str]:
         """Arrays in which iterations may add to one element, by every name that there is for their memory."""
@@ -349,7 +355,7 @@ class Kernels:
             return None
         inside = without_comments(loop.body)
         if len(inside) == 1 and isinstance(inside[0], For) and not shared.stacks:
-            inner = inside[0]
+            inner = self.from_zero(inside[0]) if loop.index in variables(inside[0].start) else inside[0]
             bounds = (inner.start, inner.stop, inner.step)
             if not any(loop.index in variables(bound) or loads(bound) for bound in bounds):
                 deeper = self.nest(inner, ((loop,), *later), (*around, loop), values_within(loop, values))
@@ -399,6 +405,11 @@ class _Rows:
 
     body: Block
     width: Expr
+
+
+def _with_index(loop: For, index: Expr) -> Block:
+    change = lambda e: substitute(e, {loop.index: index})
+    return rewrite_block(loop.body, lambda s: (map_expressions(s, change),))
 
 
 def _is_independent(stmt: Stmt) -> bool:

@@ -16,6 +16,10 @@ for i in range(n):
 for i in range(1, n - 1):               t % 2 is never (t + 1) % 2
     b[(t + 1) % 2, i] = b[t % 2, i - 1] + b[t % 2, i + 1]
 
+for i in range(0, n, 2 * h):
+    for j in range(h):                  x[i + h] is half a step further on, and steps end where the next ones begin
+        x[i + j], x[i + j + h] = x[i + j] + x[i + j + h], x[i + j] - x[i + j + h]
+
 for i in range(n):
     for j in range(m):                  two numbers of two digits
         turned[j * n + i] = flat[i * m + j]
@@ -24,6 +28,7 @@ for i in range(n):
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 from ..ir import affine, products
 from ..ir.expressions import Call, Const, Expr, Var
@@ -32,7 +37,7 @@ from ..ir.nodes import For
 from ..ir.walk import loads, statements, substitute, variables
 from .effects import Access, effects, names_used
 from .remainders import known_in, leaves_a_remainder, never_meet, steady
-from .signs import Signs, extremes
+from .signs import Signs, positive_by_steps
 
 
 class Ranges:
@@ -50,13 +55,14 @@ class Ranges:
         bounds: dict[Var, tuple[Expr, Expr] | None] = {}  # the innermost index first; None: not known
         for inner in reversed(nest):
             changed = effects(inner.body).writes | (set() if inner in around else unsteady)
-            ends: tuple[Expr, Expr] = extremes(inner)
+            ends: tuple[Expr, Expr] = signs.ends(inner)
             is_known = inner.index not in changed | variables(ends[0]) and not any(
                 loads(end) or variables(end) & changed for end in ends
             )
             bounds[inner.index] = ends if is_known and bounds.get(inner.index, ends) == ends else None
         self.is_ambiguous = len({stmt.index for stmt in nest}) < len(nest) and not (array or inside.views)
         self.of_arrays: dict[str, Ranges] = {}
+        self.positive = positive_by_steps((*around, loop), signs)
         self.other = {var: Var(f"{var.name}'", var.dtype) for var in varies}  # what it is in another iteration
         self.bounds: dict[Expr, tuple[Expr, Expr]] = {}
         self.rank: dict[Expr, int] = {}
@@ -139,11 +145,24 @@ class Ranges:
             return True
         if any(self.never_equal(x, y) for x, y in self.digits(p, q, naturals)):
             return True
+        if self.lies_between_steps(p, q):
+            return True
         p = affine.normal(substitute(p, dict(self.other)))
         lead = affine.sub(p, q)
         if leaves_a_remainder(lead):
             return True
         return any(self.is_natural(affine.sub(gap, affine.ONE)) for gap in (lead, affine.sub(affine.ZERO, lead)))
+
+    def lies_between_steps(self, p: Expr, q: Expr) -> bool:
+        """Are they apart by no multiple of what the loop goes by?  x[i] and x[i + s], in steps of 2 * s."""
+        index = self.loop.index
+        counts: dict[Expr, int] = dict(affine.affine(p)[0])
+        count, gap = counts.get(index, 0), affine.sub(p, q)
+        own = {v for e in (affine.sub(p, affine.mul(affine.integer(count), index)), gap) for v in variables(e)}
+        if not count or (own | variables(self.loop.step)) & self.varies or loads(self.loop.step):
+            return False
+        steps = _ratio(gap, affine.mul(affine.integer(count), self.loop.step))
+        return steps is not None and steps.denominator > 1
 
     def digits(self, p: Expr, q: Expr, naturals: list[Expr]) -> list[tuple[Expr, Expr]]:
         """Numbers of two digits, i * m + j with 0 <= j < m: they are equal where both of the digits are."""
@@ -168,18 +187,21 @@ class Ranges:
         if self.loop.index not in self.bounds:
             return False
         rows = [(self.extreme(e, True), self.extreme(e, False)) for e in dict.fromkeys((p, q))]
-        return any(self.grow(rows, step, naturals) for step in (1, -1))
+        step = self.loop.step
+        steps = [affine.ONE] if loads(step) or variables(step) & self.varies else dict.fromkeys((affine.ONE, step))
+        return any(self.grow(rows, by, naturals) for s in steps for by in (s, affine.sub(affine.ZERO, s)))
 
-    def grow(self, rows: list[tuple[Expr | None, Expr | None]], step: int, naturals: list[Expr]) -> bool:
+    def grow(self, rows: list[tuple[Expr | None, Expr | None]], step: Expr, naturals: list[Expr]) -> bool:
         """Is what is least at the next index, so many further on, greater than all there has been?"""
         index = self.loop.index
         low, high = self.bounds[index]
-        ends = (low, affine.sub(high, affine.ONE)) if step > 0 else (affine.add(low, affine.ONE), high)
+        is_upwards = self.is_natural(step)
+        ends = (low, affine.sub(high, affine.ONE)) if is_upwards else (affine.add(low, affine.ONE), high)
 
         def is_further(least: Expr | None, other: Expr | None, by: int) -> bool:
             if least is None or other is None:
                 return False
-            after = substitute(least, {index: affine.add(index, affine.integer(step))})
+            after = substitute(least, {index: affine.add(index, step)})
             gap = products.lead(after, affine.add(other, affine.integer(by)))
             return gap is not None and self.is_natural(gap, {index: ends}, naturals)
 
@@ -213,6 +235,8 @@ class Ranges:
         def bound(term: Expr, low: bool) -> Expr | None:
             if term in bounds:
                 return bounds[term][not low]
+            if low and term in self.positive:
+                return affine.ONE
             return bound_of_parts(term, low, lambda part: self.is_natural(part, nearer, naturals))
 
         def holds(expr: Expr) -> bool:
@@ -220,6 +244,16 @@ class Ranges:
             return self.signs.is_natural(expr) or any(gap is not None and gap >= 0 for gap in more)
 
         return proved_by_bounds(expr, holds, bound, lambda term: self.rank.get(term, len(self.rank)))
+
+
+def _ratio(x: Expr, y: Expr) -> Fraction | None:
+    """x / y, where that is the same number whatever their variables are."""
+    (x_terms, x_constant), (y_terms, y_constant) = affine.affine(x), affine.affine(y)
+    counts = dict(y_terms)
+    ratios = {Fraction(count, counts[term]) if term in counts else None for term, count in x_terms}
+    if x_constant or y_constant:
+        ratios.add(Fraction(x_constant, y_constant) if y_constant else None)
+    return ratios.pop() if len(ratios) == 1 and len(x_terms) == len(y_terms) else None
 
 
 def _factors(term: Expr) -> tuple[Expr, ...]:

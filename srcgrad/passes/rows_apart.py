@@ -31,7 +31,7 @@ from ..ir.walk import (
     subexpressions,
     variables,
 )
-from .apart import by_values
+from .defined_indices import by_values
 from .effects import effects, values_within
 from .remainders import leaves_a_remainder
 

@@ -9,14 +9,14 @@ most as many iterations as elements.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ..ir import affine
 from ..ir.expressions import INT64, Array, Call, Const, Dim, Expr, Var
 from ..ir.naturals import remainder
 from ..ir.nodes import AddTo, Assign, For, Function, Pop, Push, Stmt, While
-from ..ir.walk import remembered, statements, substitute, variables, written
+from ..ir.walk import loads, remembered, statements, substitute, variables, written
 
 
 class Signs:
@@ -59,11 +59,29 @@ class Signs:
                 return bool(pushed) and all(isinstance(s.value, Expr) and self.is_natural(s.value) for s in pushed)
             case For(step=Const()):
                 return self.is_natural(extremes(stmt)[0])
+            case For(start=start) if self.leads_upwards(stmt):
+                factor = _factor(stmt.step)  # 1 at least, as a step of 0 is an error
+                more = {} if factor is None else {factor: affine.add(affine.maximum(factor, affine.ZERO), affine.ONE)}
+                return self.is_natural(affine.normal(substitute(start, more)))
             case For(start=start, stop=stop):  # up, from the start, or down, unless there is nothing in that direction
                 up = self.is_natural(start) or self.is_natural(affine.sub(start, stop))
                 down = self.is_natural(affine.add(stop, affine.ONE)) or self.is_natural(affine.sub(stop, start))
                 return up and down
         return isinstance(stmt, While)
+
+    def leads_upwards(self, loop: For) -> bool:
+        """Does no iteration come by a step below 0?  By such a step there is nothing in range(0, n - s, 2 * s)."""
+        factor = _factor(loop.step)
+        if factor is None or self.is_natural(loop.step):
+            return self.is_natural(loop.step)
+        below = affine.sub(affine.integer(-1), affine.maximum(factor, affine.ZERO))
+        return self.is_natural(affine.normal(substitute(affine.sub(loop.stop, loop.start), {factor: below})))
+
+    def ends(self, loop: For) -> tuple[Expr, Expr]:
+        """The least and the greatest index, also where nothing is known of the step but that it leads upwards."""
+        if not isinstance(loop.step, Const) and self.leads_upwards(loop):
+            return loop.start, affine.sub(loop.stop, affine.ONE)
+        return extremes(loop)
 
     def _least(self, stmt: Stmt) -> int:
         """What a variable is at least that the statement sets, one that is never negative: t = x % 2 + 1."""
@@ -114,7 +132,7 @@ class Signs:
                 return self.is_natural(y)
             case Call(op="bitand", args=(x, y)):
                 return self.is_natural(x) or self.is_natural(y)
-            case Call(op="rshift", args=(x, _)):
+            case Call(op="rshift" | "lshift", args=(x, _)):
                 return self.is_natural(x)
             case Call(op="minimum" | "min", args=(x, y)):
                 return self.is_natural(x) and self.is_natural(y)
@@ -173,6 +191,29 @@ def extremes(loop: For) -> tuple[Expr, Expr]:
     return affine.add(loop.stop, affine.ONE), loop.start
 
 
+def positive_by_steps(loops: Iterable[For], signs: Signs) -> set[Expr]:
+    """What is 1 at least in all of these loops, because none goes by 0."""
+    out: set[Expr] = set()
+    for loop in loops:
+        factor = _factor(loop.step)
+        if factor is not None and signs.leads_upwards(loop) and not variables(factor) & _changed_in(loop):
+            out.add(factor)
+    return out
+
+
+def _factor(step: Expr) -> Expr | None:
+    """n, of a step that is n, or a multiple of it."""
+    match affine.affine(step):
+        case ((term, count),), 0 if count > 0 and not loads(term):
+            return term
+    return None
+
+
+def _changed_in(loop: For) -> set[Var]:
+    targets = map(written, statements(loop.body))
+    return {loop.index, *(v for t in targets for v in (t if isinstance(t, tuple) else (t,)) if isinstance(v, Var))}
+
+
 @remembered
 def the_other_way_round(loop: For) -> For | None:
     """The loop over a range by more than one that this one goes over from its end, as `reverse` says that."""
@@ -194,4 +235,4 @@ def signs_of(function: Function) -> Signs:
     return Signs(function)
 
 
-__all__ = ["Signs", "extremes", "signs_of", "the_other_way_round"]
+__all__ = ["Signs", "extremes", "positive_by_steps", "signs_of", "the_other_way_round"]

@@ -13,10 +13,13 @@ import math
 import operator
 from collections.abc import Callable
 
-from ..ir.expressions import BOOL, Call, Const, Expr, both, call, compare, either, is_inexact, less, select
+from ..ir.expressions import BOOL, INT64, Call, Const, Expr, both, call, compare, either, is_inexact, less, select
+from ..ir.naturals import remainder
 from . import scalar
 from .scalar import PRIMITIVES, number
 
+BITS = 64  # of an integer
+SHIFTS = {"lshift": "{} << {}", "rshift": "{} >> {}"}
 MOST_FACTORS = 16  # of a product that is a power of an integer
 
 # Operators, and what Numba spells alike for both targets.
@@ -172,6 +175,21 @@ def _where_it_goes_down(x: Expr, y: Expr, value: Expr) -> Expr:
     return select(either(one_sign, compare("eq", call("fmod", x, y), 0.0)), number(0.0, x), value)
 
 
+def _shift(op: str) -> Callable[[Expr, Expr], Expr]:
+    """By what is not a number of bits nothing of x is left, but its sign."""
+
+    def shift(x: Expr, n: Expr) -> Expr:
+        parts = remainder(n)
+        is_short = 0 <= n.value < BITS if isinstance(n, Const) else parts is not None and parts[1] <= BITS
+        if x.dtype != INT64 or is_short:
+            return Call(op, (x, n), x.dtype)
+        shifted = Call(op, (x, Call("bitand", (n, number_of(n, BITS - 1)), n.dtype)), x.dtype)
+        rest = number_of(x, 0) if op == "lshift" else select(less(x, 0), number_of(x, -1), number_of(x, 0))
+        return select(both(less(-1, n), less(n, BITS)), shifted, rest)
+
+    return shift
+
+
 INSTEAD: dict[str, Callable[..., Expr]] = {
     "square": lambda x: x * x,
     "pow": _power,
@@ -190,6 +208,8 @@ INSTEAD: dict[str, Callable[..., Expr]] = {
     "heaviside": lambda x, h: select(less(x, 0.0), number(0.0, x), select(less(0.0, x), number(1.0, x),
                                      select(compare("eq", x, 0.0), h, x))),
     "trip_count": _trip_count,
+    "lshift": _shift("lshift"),
+    "rshift": _shift("rshift"),
     "deg2rad": lambda x: x * (math.pi / 180),
     "rad2deg": lambda x: x * (180 / math.pi),
     "logaddexp": lambda x, y: _log_sum(x, y, "exp", lambda r: call("log1p", r)),
@@ -215,7 +235,9 @@ def spelling(expr: Call) -> str | None:
         return own if "(" not in own else None
     if op == "pow":
         return "{} ** {}"
-    if op in ("lshift", "rshift"):  # by a number that is known
+    if op in SHIFTS and expr.dtype == INT64:  # by less than there are bits: `_shift`
+        return SHIFTS[op]
+    if op in SHIFTS:
         text = scalar.spelling(expr)
         return None if "(" in text else text
     if op in AS_EVER and row is not None:

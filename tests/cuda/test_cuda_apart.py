@@ -393,6 +393,136 @@ def test_halves_that_overlap(function: Callable[..., Any]) -> None:
         grad(function, target="cuda").source(x)
 
 
+# ----------------------------------------------------------------------------------- parts of a step that is no number
+
+
+def butterflies(re, im):
+    re, im, n = re.copy(), im.copy(), re.shape[0]
+    h = 1
+    while h < n:
+        for start in range(0, n, 2 * h):
+            for j in range(h):
+                a, b = start + j, start + j + h
+                c, s = np.cos(np.pi * j / h), -np.sin(np.pi * j / h)
+                x, y = re[b] * c - im[b] * s, re[b] * s + im[b] * c
+                re[b], im[b] = re[a] - x, im[a] - y
+                re[a] += x
+                im[a] += y
+        h *= 2
+    return re, im
+
+
+def walsh_hadamard(x, levels):
+    x = x.copy()
+    for level in range(levels):
+        h = 1 << level
+        for i in range(0, x.shape[0], 2 * h):
+            for j in range(i, i + h):
+                x[j], x[j + h] = x[j] * x[j + h], x[j] - x[j + h]
+    return x
+
+
+def by_pairs(x):
+    x, n = x.copy(), x.shape[0]
+    s = 1
+    while s < n:
+        for i in range(0, n - s, 2 * s):
+            x[i] = np.sin(x[i]) + x[i + s]
+        s *= 2
+    return x[0]
+
+
+def sums_up_and_down(x):
+    """Blelloch's running sum, without what each element adds itself."""
+    x, n = x.copy(), x.shape[0]
+    d = 1
+    while d < n:
+        for i in range(0, n, 2 * d):
+            x[i + 2 * d - 1] += x[i + d - 1]
+        d *= 2
+    x[n - 1] = 0.0
+    d //= 2
+    while d > 0:
+        for i in range(0, n, 2 * d):
+            x[i + d - 1], x[i + 2 * d - 1] = x[i + 2 * d - 1], x[i + 2 * d - 1] + x[i + d - 1]
+        d //= 2
+    return x
+
+
+def by_an_argument(x, s):
+    x, n = x.copy(), x.shape[0]
+    for i in range(s, n - s, 3 * s):
+        x[i] *= x[i + s] * x[i - s]
+        x[i + s] *= 2.0
+    return x
+
+
+def in_windows(x, s):
+    x, n = x.copy(), x.shape[0]
+    for i in range(0, n - s + 1, s):
+        for j in range(s - 1):
+            x[i + j] *= x[i + j + 1]
+    return x
+
+
+EIGHT = RNG.uniform(0.5, 1.5, (2, 8))
+BY_STEPS = [
+    (butterflies, ("re", "im"), tuple(EIGHT)),
+    (walsh_hadamard, ("x",), (EIGHT[0], 3)),
+    (by_pairs, ("x",), (RNG.uniform(0.5, 1.5, 13),)),
+    (sums_up_and_down, ("x",), (EIGHT[0],)),
+    (by_an_argument, ("x",), (RNG.uniform(0.5, 1.5, 13), 2)),
+    (in_windows, ("x",), (RNG.uniform(0.5, 1.5, 13), 3)),
+]
+
+
+@pytest.mark.parametrize("function, wrt, arguments", BY_STEPS)
+def test_parts_of_a_step(function: Callable[..., Any], wrt: tuple[str, ...], arguments: tuple[Any, ...]) -> None:
+    text = is_as_on_a_cpu(function, wrt, arguments)
+    assert "atomic.add" not in text and "one thread:" not in text
+    assert "cuda.grid(2)" in text or function not in (butterflies, walsh_hadamard)
+
+
+def test_steps_that_lead_nowhere() -> None:
+    """That s is 1 at least in the loop follows from there being an iteration."""
+    f, x = grad(by_an_argument, wrt="x", target="cuda"), RNG.uniform(0.5, 1.5, 13)
+    for s in (-2, 9):
+        np.testing.assert_array_equal(f(x, s), x)
+        np.testing.assert_array_equal(f.backward(x, s, v=x), x)
+    with pytest.raises(ValueError, match="must not be zero"):
+        f.backward(x, 0, v=x)
+
+
+def a_whole_step_on(x, s):
+    x, n = x.copy(), x.shape[0]
+    for i in range(0, n - s, s):
+        x[i] *= x[i + s]
+    return x
+
+
+def windows_that_overlap(x, s):
+    x, n = x.copy(), x.shape[0]
+    for i in range(0, n - s, s):
+        for j in range(s):
+            x[i + j] *= x[i + j + 1]
+    return x
+
+
+def half_of_another_step(x, s):
+    x, n = x.copy(), x.shape[0]
+    h = 2 * s
+    s += 1
+    for i in range(0, n - s, s):
+        x[i] *= x[i + h]
+    return x
+
+
+@pytest.mark.parametrize("function", [a_whole_step_on, windows_that_overlap, half_of_another_step])
+def test_steps_that_meet(function: Callable[..., Any]) -> None:
+    with pytest.raises(UnsupportedError, match="nothing in .* runs in parallel"):
+        grad(function, wrt="x", target="cuda").source(RNG.uniform(0.5, 1.5, 9), 1)
+
+
 # -------------------------------------------------------------------------------------------- the greatest, in a loop
 
 

@@ -70,6 +70,13 @@ def test_remainders_of_integers() -> None:
     np.testing.assert_array_equal(grad(lambda k, m, x: k // m * x, target="cuda")(k, m, np.ones(15)), k // m)
 
 
+def test_shifts() -> None:
+    """By what is not a number of bits, too: of k nothing is left then, but its sign."""
+    k, n, x = np.array([3, -5, 7, -9, 1, -1]), np.array([0, 2, 62, 64, 70, 100]), np.ones(6)
+    for f in (lambda k, n, x: (k << n) * x, lambda k, n, x: (k >> n) * x):
+        np.testing.assert_array_equal(grad(f, target="cuda")(k, n, x), f(k, n, x))
+
+
 def of_rows(k):
     """A row's sum, and what is greatest when that has been taken from it: all threads of the row know both."""
     out = np.zeros(k.shape[0], k.dtype)
