@@ -146,9 +146,10 @@ def several_elements(
     work = sum(additions(expr) for stmt in statements(body) for expr in expressions(stmt))
     along = on_grid[0].index if len(on_grid) > 1 else None
     count = MOST_TURNS
-    while _words(tuple(reader.rooms), count, along) > REGISTERS or count * work > LARGEST:
+    least = LEAST_ROWS if len(kernel.axes) > 1 else 2
+    while count >= least and (_words(tuple(reader.rooms), count, along) > REGISTERS or count * work > LARGEST):
         count //= 2
-    if count < (LEAST_ROWS if len(kernel.axes) > 1 else 2):
+    if count < least:
         return None
     made = tuple(LocalArray(replace(load.array, dims=(Const(count, INT64),))) for load in reader.rooms.values())
     return Several(count, common, made, ahead, body, *((question.condition, whole) if question else ()))

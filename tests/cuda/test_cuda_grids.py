@@ -198,6 +198,22 @@ def indices(test: ast.expr) -> set[str]:
     return {node.id[0] for node in ast.walk(test) if isinstance(node, ast.Name)} & set("ijk")
 
 
+def far_apart(x):
+    y = np.zeros_like(x)
+    for i in range(13, x.shape[0] - 13):
+        for j in range(x.shape[1]):
+            y[i, j] = x[i - 13, j] * x[i + 13, j]
+    return y
+
+
+def test_more_than_registers_hold() -> None:
+    """What rows that are far apart span does not shrink with the elements that a thread takes."""
+    x = np.random.default_rng(5).uniform(size=(28, 2))
+    on_gpu, plain = grad(far_apart, target="cuda"), grad(far_apart, jit=False)
+    for got, want in zip(on_gpu.value_and_backward(x, x), plain.value_and_backward(x, x), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-14)
+
+
 # ------------------------------------------------------------------------------------------------------------ shapes
 
 
