@@ -344,8 +344,12 @@ class Kernels:
         later: tuple[Block, ...],
         around: tuple[For, ...],
         values: Mapping[Var, Expr] = MappingProxyType({}),
+        outer: frozenset[Var] = frozenset(),
     ) -> tuple[tuple[For, ...], tuple[Shared, ...], Block] | None:
-        """The loops right within each other that are independent, what each shares, and the body of the innermost."""
+        """The loops right within each other that are independent, what each shares, and the body of the innermost.
+
+        `outer`: indices of the grid, of which the host knows nothing when it asks how long the other axes are.
+        """
         if loop.ordered or loads(loop.step) or variables(loop.step) & sets(loop):
             return None
         if not all(isinstance(s, IN_A_THREAD) and not _stays_whole(s) for s in statements(loop.body)):
@@ -355,10 +359,11 @@ class Kernels:
             return None
         inside = without_comments(loop.body)
         if len(inside) == 1 and isinstance(inside[0], For) and not shared.stacks:
-            inner = self.from_zero(inside[0]) if loop.index in variables(inside[0].start) else inside[0]
+            outer |= {loop.index}
+            inner = self.from_zero(inside[0]) if outer & variables(inside[0].start) else inside[0]
             bounds = (inner.start, inner.stop, inner.step)
-            if not any(loop.index in variables(bound) or loads(bound) for bound in bounds):
-                deeper = self.nest(inner, ((loop,), *later), (*around, loop), values_within(loop, values))
+            if not any(outer & variables(bound) or loads(bound) for bound in bounds):
+                deeper = self.nest(inner, ((loop,), *later), (*around, loop), values_within(loop, values), outer)
                 if deeper is not None and set(shared.scratch) <= set(deeper[1][-1].scratch):
                     axes, shares, body = deeper
                     return (loop, *axes), (shared, *shares), body

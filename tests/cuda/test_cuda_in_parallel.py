@@ -239,3 +239,42 @@ def test_the_last_that_is_as_good(function: Callable[..., Any]) -> None:
         got, want = (g.backward(entry, A, v=A) for g in (f, grad(function, jit=False)))
         np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-13)
     assert not loops_of_one_thread(is_right(function, X, A))
+
+
+# --------------------------------------------------------------------------------- ranges by an index that is two up
+
+
+def above_the_plane(x):
+    y = np.zeros(x.shape)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            for k in range(i, x.shape[2]):
+                y[i, j, k] = x[i, j, k] * x[i, j, 0]
+    return y
+
+
+def below_the_plane(x):
+    y = np.zeros(x.shape[:2])
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            for k in range(i + 1):
+                y[i, j] += x[i, j, k] * x[j, i, 0]
+    return y
+
+
+def by_tiles(x, h):
+    n = x.shape[1]
+    y = np.zeros(x.shape)
+    for p in range(x.shape[0]):
+        for a in range(0, n, h):
+            for i in range(a, min(a + h, n)):
+                for b in range(0, n, h):
+                    for j in range(b, min(b + h, n)):
+                        y[p, i, j] += x[p, i, j] * x[p, j, i]
+    return y
+
+
+@pytest.mark.parametrize("function, more", [(above_the_plane, ()), (below_the_plane, ()), (by_tiles, (2,))])
+def test_ranges_by_an_outer_index(function: Callable[..., Any], more: tuple[int, ...]) -> None:
+    """The host knows nothing of the indices of a grid when it asks how long its axes are."""
+    assert not loops_of_one_thread(is_right(function, RNG.uniform(size=(3, 3, 3)), *more))
