@@ -441,6 +441,10 @@ def reads_it(x):
     return x * float(f"{x:.1f}")
 
 
+def names_an_attribute(x):
+    return x * getattr(math, f"pi{x}", 2.0)
+
+
 def test_texts_with_numbers_are_put_together() -> None:
     f = grad(puts_texts_together, jit=False)
     assert f(0.75) == puts_texts_together(0.75)
@@ -448,7 +452,9 @@ def test_texts_with_numbers_are_put_together() -> None:
 
 
 @pytest.mark.parametrize(
-    "function", [goes_through_its_letters, sorts_it, fills_it_again, reads_it], ids=lambda function: function.__name__
+    "function",
+    [goes_through_its_letters, sorts_it, fills_it_again, reads_it, names_an_attribute],
+    ids=lambda function: function.__name__,
 )
 def test_nothing_is_computed_of_a_text_with_numbers(function: Callable[..., Any]) -> None:
     with pytest.raises(UnsupportedError, match="a text of numbers that are only known at run time is for messages"):

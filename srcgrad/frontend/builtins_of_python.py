@@ -253,6 +253,7 @@ def type_of_value(interpreter: Interpreter, value: Any) -> Any:
 
 
 def has_attribute(interpreter: Interpreter, value: Any, name: Any) -> Any:
+    operators.refuse_template(interpreter, name)
     text = operators.plain(name)
     if isinstance(value, Static) and not attributes.is_lasting(value.value):
         return interpreter.outside(text, HasAttribute(value.value, text))
@@ -272,6 +273,7 @@ def is_iterable(interpreter: Interpreter, value: Any) -> Any:
 
 
 def get_attribute(interpreter: Interpreter, owner: Any, name: Any, *default: Any) -> Any:
+    operators.refuse_template(interpreter, name)
     text = operators.plain(name)
     if default and not operators.plain(has_attribute(interpreter, owner, name)):
         return default[0]

@@ -43,6 +43,7 @@ def delete_attribute(interpreter: Interpreter, owner: Any, name: Any) -> Any:
 
 
 def name_of(interpreter: Interpreter, name: Any) -> str:
+    operators.refuse_template(interpreter, name)
     text = operators.plain(name)
     if not isinstance(text, str):
         interpreter.build.refuse("attribute name must be string", error=ArgumentError)
