@@ -170,9 +170,7 @@ def test_ties_in_grids(function: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize("parallel", [False, True])
-@pytest.mark.parametrize(
-    "function", [greatest_of, least_of, pooled, softmax, while_it_shrinks], ids=lambda f: f.__name__
-)
+@pytest.mark.parametrize("function", [greatest_of, least_of, pooled, softmax], ids=lambda f: f.__name__)
 def test_compiled(function: Callable[..., Any], parallel: bool) -> None:
     f = grad(function, parallel=parallel)
     size = (3000,) if function in (greatest_of, least_of) else (40, 30)
