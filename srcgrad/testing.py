@@ -283,7 +283,7 @@ def _difference(point: _Point, path: Path, index: tuple[int, ...], cotangent: np
 
 
 def _joined(value: Any) -> Any:
-    numbers = (int, float, complex, np.number, np.ndarray)
+    numbers = (int, float, complex, np.number, np.bool_, np.ndarray)
     if isinstance(value, list) and all(isinstance(item, numbers) for _, item in _leaves(value)):
         return np.array(value)
     if isinstance(value, dict):

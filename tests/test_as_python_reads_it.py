@@ -398,7 +398,7 @@ def what_patterns_find(x: Any) -> Any:
             case int(k):
                 s += k
             case _:
-                s += int("ff", 16) + float(" 1.5") * x[int("1")]
+                s += int("ff", 16) + float(" 1.5") * x[int("1")] * np.float64("2")
     return s
 
 

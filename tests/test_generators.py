@@ -325,8 +325,52 @@ def held_by_a_name_until_a_loop(x: Any) -> Any:
     return total
 
 
+def multiples(a: Any, count: Any) -> Any:
+    for i in range(count):
+        yield a * i
+
+
+def scaled_by_the_first(ys: Any) -> Any:
+    for y in ys:
+        yield y * ys[0]
+
+
+def held_while_a_loop_changes_what_it_was_given(x: Any) -> Any:
+    """The names of its arguments go round a loop ahead of its own."""
+    a, y, start, total = x[0], x * 1.0, 1, 0.0
+    several = multiples(a, 4)
+    in_pairs = scaled_by_the_first((a, x[1]))
+    items = scaled_by_the_first(y)
+    numbered = enumerate(multiples(a, 3), start)
+    for v in x:
+        a, start, y = a * v, start + 1, y * x
+        y[0] = v
+    for v in several:
+        total += v * a
+    for v in in_pairs:
+        total += v * start
+    for v in items:
+        total += v * y[1]
+    for i, v in numbered:
+        total += i * v
+    return total
+
+
+def held_while_a_branch_changes_what_it_was_given(x: Any) -> Any:
+    values, total = [x[0], x[1]], 0.0
+    some = scaled_by_the_first(values)
+    if x[0] > 0.0:
+        values[0] = x[2]
+    else:
+        values = [x[1], x[1]]
+    for v in some:
+        total += v * values[0]
+    return total
+
+
 PROGRAMS = [
-    held_by_a_name_until_a_loop,
+    held_by_a_name_until_a_loop, held_while_a_loop_changes_what_it_was_given,
+    held_while_a_branch_changes_what_it_was_given,
     objects_gone_through_as_a_whole, objects_with_a_list,
     slices, jumps, result_out_of_the_loop, tree_of_known_depth, several_yields, names_in_common_with_the_loop,
     in_each_other, taking_turns_with_writes, one_buffer, without_an_end, methods, lists, what_is_outside, nothing,
@@ -432,7 +476,18 @@ def iterator_in_two_loops(x: Any) -> Any:
     return sum(some) + sum(v for v in some)
 
 
+def first_in_a_loop(x: Any) -> Any:
+    def some() -> Any:
+        for v in x:
+            if v > 0.0:
+                return multiples(v, 3)
+        return multiples(x[0], 2)
+
+    return sum(some())
+
+
 REFUSED = {
+    first_in_a_loop: "a generator that first appears inside a loop",
     list_that_grows_behind_an_object: "a loop changes the list", iterator_in_two_loops: "an iterator with a name",
     held_by_a_name: "not gone through where evens",
     held_for_two_runs_of_a_loop: "not gone through where evens", handed_on: "not gone through where evens",

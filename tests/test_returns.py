@@ -374,7 +374,17 @@ def of_arrays(x):
     return states
 
 
-LISTS = (of_numbers, of_numbers_of_pythons, of_lists, of_pairs, of_arrays)
+def of_answers(x):
+    return [v > 0 for v in x], x[0]
+
+
+def of_pairs_with_complex_numbers(x):
+    return [(v, 1j * v) for v in x]
+
+
+LISTS = (
+    of_numbers, of_numbers_of_pythons, of_lists, of_pairs, of_arrays, of_answers, of_pairs_with_complex_numbers,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("function", LISTS, ids=lambda function: function.__name__)
@@ -445,6 +455,84 @@ def names_an_attribute(x):
     return x * getattr(math, f"pi{x}", 2.0)
 
 
+def reads_it_as_complex(x):
+    return x * complex(f"{x:.1f}").real
+
+
+def reads_it_as_numpys(x):
+    return x * np.float64(f"{x:.1f}")
+
+
+def says_what_was(x):
+    s, n = x, 2
+    texts = [f"{s}", "%.2f %d" % (s, n), str(s), f"{[s]}"]  # noqa: UP031
+    for _ in range(3):
+        s, n = s * x, n + 1
+    if s > 0.1:
+        raise ValueError(texts[0])
+    return s, texts, f"{s} {n}"
+
+
+def test_a_text_says_what_numbers_were_when_it_was_made() -> None:
+    f = grad(says_what_was, jit=False)
+    assert f(0.5) == says_what_was(0.5)
+    assert f.backward(0.5, v=(1.0, [None] * 4, None)) == 0.5
+    with pytest.raises(ValueError, match="0.75"):
+        f(0.75)
+
+
+def says_it_by_the_path(x):
+    if x > 0.0:
+        return x, f"{x}"
+    return x, f"{2.0 * x}"
+
+
+def says_it_in_turn(x):
+    text = f"{x}"
+    for k in range(3):
+        text = f"{x * k}"
+    return x, text
+
+
+def says_it_out_of_a_loop(x):
+    for k in range(3):
+        if x * k > 1.0:
+            return x, f"{x * k}"
+    return x, "none"
+
+
+def says_it_where_an_error_may_be(x):
+    text = f"{x}"
+    if x < 1.0:
+        text = f"{2.0 * x}"
+    if x < 3.0:
+        raise ValueError(text)
+    return x
+
+
+def says_it_deep_down(x):
+    def half(y):
+        return f"{y}" if y < 1.0 else half(y / 2.0)
+
+    return x, half(x)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        says_it_by_the_path,
+        says_it_in_turn,
+        says_it_out_of_a_loop,
+        says_it_where_an_error_may_be,
+        says_it_deep_down,
+    ],
+    ids=lambda function: function.__name__,
+)
+def test_texts_of_other_numbers_by_the_path_are_refused(function: Callable[..., Any]) -> None:
+    with pytest.raises(UnsupportedError, match="kind"):
+        grad(function, jit=False)(0.75)
+
+
 def test_texts_with_numbers_are_put_together() -> None:
     f = grad(puts_texts_together, jit=False)
     assert f(0.75) == puts_texts_together(0.75)
@@ -453,7 +541,15 @@ def test_texts_with_numbers_are_put_together() -> None:
 
 @pytest.mark.parametrize(
     "function",
-    [goes_through_its_letters, sorts_it, fills_it_again, reads_it, names_an_attribute],
+    [
+        goes_through_its_letters,
+        sorts_it,
+        fills_it_again,
+        reads_it,
+        names_an_attribute,
+        reads_it_as_complex,
+        reads_it_as_numpys,
+    ],
     ids=lambda function: function.__name__,
 )
 def test_nothing_is_computed_of_a_text_with_numbers(function: Callable[..., Any]) -> None:

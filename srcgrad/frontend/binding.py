@@ -89,9 +89,8 @@ def bind(interpreter: Interpreter, name: str, value: Any, mark: int) -> None:
             interpreter.env[name] = _bind_array(interpreter, name, value, mark)
         case TupleValue() | Slice() | Range() | OneOf():
             interpreter.env[name] = bind_item(interpreter, name, value)
-        case Static(value=generators.Generator(given=given) as made):
-            as_now = {own: bind_item(interpreter, own, item) for own, item in given.items()}
-            interpreter.env[name] = Static(replace(made, given=as_now))
+        case Static(value=generators.Generator(scope=None) as made):
+            interpreter.env[name] = generators.with_a_name(interpreter, made)
         case _:
             interpreter.env[name] = value
 

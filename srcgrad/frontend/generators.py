@@ -16,36 +16,21 @@ import ast
 import copy
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from . import bodies, flow, identities, liveness, special_methods
 from .source import Source, located
 from .syntax import below, walk
-from .values import NONE, Closure, Static, constant
+from .values import NONE, Closure, Generator, Static, constant
 
 if TYPE_CHECKING:
-    from .interpret import Frame, Interpreter
+    from .interpret import Interpreter
 
 BODY, TARGET, STOPPED, COUNT = ".body", ".target", ".stops", ".count"  # what stands for parts of the loop
 MOST = 24  # generators that take from one another
 TAKERS = (list, tuple, sum, max, min, sorted, math.fsum, math.prod)  # these go through all of it, and have no say in it
-
-
-@dataclass(frozen=True, eq=False)
-class Generator:
-    """A call of a generator function, of which nothing has run yet.
-
-    `parent`: the scope that the function was defined in, if that is one of ours.  `first`: the number of the first
-    item, where they are numbered.
-    """
-
-    source: Source
-    function: Callable[..., Any] | None
-    parent: Frame | None
-    given: dict[str, Any]
-    first: Any = None
 
 
 def is_one(value: Any) -> bool:
@@ -110,6 +95,28 @@ def _mark_only_use(name: str, behind: list[ast.stmt]) -> None:
 
 def is_only_use(node: ast.AST) -> bool:
     return getattr(node, "is_only_use", False)
+
+
+def with_a_name(interpreter: Interpreter, made: Generator) -> Static:
+    """A generator that waits for its loop: what it was given is what it was, whatever names are given by then.
+
+    It is held as the names of a scope are: others may write it, or let go of it.
+    """
+    from . import binding
+    from .interpret import Frame
+
+    given = made.given if made.first is None else made.given | {COUNT: made.first}
+    env = {name: binding.bind_item(interpreter, name.lstrip("."), value) for name, value in given.items()}
+    return Static(replace(made, given={}, scope=Frame(made.source, made.function, env, made.parent)))
+
+
+def _given_to(made: Generator) -> Generator:
+    """With what it was given as that is now."""
+    if made.scope is None:
+        return made
+    given = dict(made.scope.env)
+    first = given.pop(COUNT, made.first)
+    return replace(made, given=given, first=first, scope=None)
 
 
 def held(interpreter: Interpreter, node: ast.Name) -> Any:
@@ -194,7 +201,7 @@ def _taken_from(interpreter: Interpreter, value: Any) -> Any:
 
 def for_loop(interpreter: Interpreter, node: ast.For, made: Generator) -> None:
     """The statements of the generator in the place of the loop, with names of their own."""
-    env = interpreter.env
+    env, made = interpreter.env, _given_to(made)
     prefix = _prefix(interpreter, made)
     function = made.source.node
     assert isinstance(function, ast.FunctionDef)

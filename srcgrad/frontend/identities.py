@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..ir.expressions import Array
 from . import item_fields, optional
 from .types import DictKind
-from .values import Bound, Closure, Differentiated, Items, Method, Once, OneOf, TupleValue
+from .values import Bound, Closure, Differentiated, Generator, Items, Method, Once, OneOf, Static, TupleValue
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -33,11 +33,14 @@ def frames_of(interpreter: Interpreter) -> Iterator[Any]:
 
 
 def _scopes(values: Iterable[Any]) -> Iterator[Any]:
-    """The scopes of functions that are held: a call may have ended, and a function of its goes on with its lists."""
+    """The scopes of functions and generators that are held: a call may have ended, and these go on with its lists."""
     for value in values:
         kind = type(value)
         if kind is Closure:
             yield value.frame
+        elif kind is Static and type(value.value) is Generator:
+            if value.value.scope is not None:
+                yield value.value.scope
         elif kind in PARTS:  # most hold nothing, and are asked again for every statement
             own = (value.function,) if isinstance(value, Bound) else ()
             yield from _scopes((*own, *parts_of(value)))

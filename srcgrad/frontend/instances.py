@@ -22,7 +22,7 @@ from .joined_numbers import join_scalars
 from .outside import Place
 from .recursion import Instance, NotYetKnown, Summary
 from .types import ArrayType
-from .values import NONE, UNDEFINED, ArrayValue, Scalar, Static, TupleValue, whole
+from .values import NONE, UNDEFINED, ArrayValue, Generator, Scalar, Static, Template, TupleValue, whole
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -154,7 +154,8 @@ class _End:
                     ]
                     return ("tuple", kind, tuple(inner))
             case Static(value=item), None | ("static", _):
-                if known is None or known[1] is item or known[1] == item:
+                has_numbers = isinstance(item, (Template, Generator))  # of this call
+                if not has_numbers and (known is None or known[1] is item or known[1] == item):
                     return ("static", item)
         raise UnsupportedError(
             f"{self.instance.title} calls itself, and returns values of different kinds on different paths",

@@ -45,12 +45,14 @@ from .values import (
     UNDEFINED,
     ArrayValue,
     FewerAxesFirst,
+    Generator,
     Items,
     OneOf,
     Range,
     Scalar,
     Slice,
     Static,
+    Template,
     TupleValue,
     Unusable,
     told,
@@ -170,6 +172,9 @@ class _Comparison:
                 raise FirstInside(self.interpreter, name, end)
             case x, _ if x is UNDEFINED and is_known_in_every_iteration(end) and name not in attempt.begun:
                 raise FirstKnown(name, end)
+            case x, Static(value=Template() | Generator()) if x is UNDEFINED:
+                what = "a text with numbers" if isinstance(end.value, Template) else "a generator"
+                self.refuse_to_read(name, f"is {what} that first appears inside a loop", "make it behind the loop")
             case x, Range() if x is UNDEFINED:
                 self.refuse_to_read(name, "is a range that first appears inside a loop", "bind it ahead of the loop")
             case _ if entry is UNDEFINED:

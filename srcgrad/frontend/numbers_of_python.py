@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 def convert(interpreter: Interpreter, dtype: np.dtype, args: list[Any]) -> Any:
     """np.float32(x) and its like."""
     value = args[0] if args else constant(0)
+    operators.refuse_template(interpreter, value)
+    if isinstance(value, Static) and isinstance(value.value, str):
+        value = _read(interpreter, dtype.type, value.value)
     if isinstance(value, Scalar):
         return Scalar(cast(value.expr, dtype))
     return functions.astype(interpreter.build, operators.as_array(interpreter, value), Static(dtype))
@@ -142,6 +145,9 @@ def _read(interpreter: Interpreter, kind: Callable[..., Any], *said: Any) -> Any
 
 
 def to_complex(interpreter: Interpreter, real: Any = None, imag: Any = None) -> Any:
+    operators.refuse_template(interpreter, real)
+    if isinstance(real, Static) and isinstance(real.value, str) and imag is None:
+        return _read(interpreter, complex, real.value)
     return complex_numbers.to_complex(interpreter.build, real, imag)
 
 

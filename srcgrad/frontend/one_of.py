@@ -17,7 +17,7 @@ from ..ir import affine
 from ..ir.expressions import BOOL, Call, Const, Expr, both, either, negated, select
 from ..ir.walk import is_constant
 from . import optional, unbound
-from .values import UNDEFINED, Closure, OneOf, Scalar, Static, Template, Unusable
+from .values import UNDEFINED, Closure, Generator, OneOf, Scalar, Static, Template, Unusable
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -43,7 +43,7 @@ def joins(x: Any, y: Any) -> bool:
 
 def is_option(value: Any) -> bool:
     if isinstance(value, Static):
-        return not isinstance(value.value, (Template, Unusable))
+        return not isinstance(value.value, (Generator, Template, Unusable))
     return isinstance(value, (Closure, OneOf))
 
 

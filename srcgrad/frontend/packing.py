@@ -14,7 +14,7 @@ from ..ir.expressions import BOOL, Const
 from . import one_of
 from .liveness import assigned
 from .types import ArrayType, ScalarType
-from .values import UNDEFINED, ArrayValue, Closure, OneOf, Scalar, Static, TupleValue, constant
+from .values import UNDEFINED, ArrayValue, Closure, OneOf, Scalar, Static, Template, TupleValue, constant
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -51,6 +51,9 @@ class Pack:
                 return ("leaf", handle.dtype.str, handle.ndim)
             case TupleValue(items=items, kind=kind):
                 return ("tuple", kind, tuple(self.pack(f"{name}_{k}", item) for k, item in enumerate(items)))
+            case Static(value=Template() as text):
+                parts = tuple(self.pack(f"{name}_{k}", number) for k, number in enumerate(text.values))
+                return ("text", str(text), text.whole, parts)
             case Static(value=item):
                 self.objects[id(item)] = item
                 return ("static", item if isinstance(item, (str, int, type(None))) else id(item))
@@ -116,6 +119,8 @@ class Unpack:
                 return next(self.leaves)
             case ("tuple", kind, parts):
                 return TupleValue(tuple(self.unpack(part) for part in parts), kind)
+            case ("text", text, is_whole, parts):
+                return Static(Template(text, tuple(map(self.unpack, parts)), is_whole))
             case ("static", item):
                 return Static(self.objects.get(item, item) if isinstance(item, int) else item)
             case ("again", number):

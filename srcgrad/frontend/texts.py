@@ -12,6 +12,7 @@ import string
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from ..ir.walk import variables
 from . import binding, expressions, operators
 from .values import ArrayValue, Scalar, Static, Template, TupleValue
 
@@ -46,13 +47,20 @@ def piece(interpreter: Interpreter, value: Any, conversion: str = "", spec: str 
         case Static(value=Template() as text):
             return Template.of([text, Template("", whole=how in ("", "!s"))])
         case Scalar() if not value.is_constant:
-            return Template(f"{{{how}}}", (binding.bind_item(interpreter, "t", value),))
+            return Template(f"{{{how}}}", (_as_it_is_now(interpreter, value),))
         case TupleValue(items=items, kind=kind) if kind in (tuple, list):
             return _sequence([piece(interpreter, item, "r") for item in items], kind)
         case Scalar() | Static():
             return _formatted(interpreter, value, conversion, spec)
     what = "array" if isinstance(value, ArrayValue) else type(value).__name__.lower()
     return Template(f"{{{{{what}}}}}", whole=False)
+
+
+def _as_it_is_now(interpreter: Interpreter, value: Scalar) -> Scalar:
+    """A number for a field: no loop or branch behind the text may assign its variable."""
+    now = binding.bind_item(interpreter, "t", value)
+    interpreter.build.pinned |= variables(now.expr)
+    return now
 
 
 def apart(text: Template) -> list[Any]:

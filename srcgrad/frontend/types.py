@@ -23,8 +23,8 @@ class ScalarType:
     weak: bool = False
 
     def number(self, value: Any) -> Any:
-        """A value as a number of this type."""
-        number = self.dtype.type(value)
+        """A value as a number of this type; of one that stood among complex ones, what it was."""
+        number = self.dtype.type(value if self.dtype.kind == "c" else value.real)
         return number.item() if self.weak else number
 
 

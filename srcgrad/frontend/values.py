@@ -262,6 +262,22 @@ class Static:
     value: Any
 
 
+@dataclass(frozen=True, eq=False)
+class Generator:
+    """A call of a generator function, of which nothing has run yet.
+
+    `parent`: the scope that the function was defined in, if that is one of ours.  `first`: the number of the first
+    item, where they are numbered.  `scope`: what holds the arguments in the place of `given`, where it has a name.
+    """
+
+    source: Any
+    function: Callable[..., Any] | None
+    parent: Any
+    given: dict[str, Any]
+    first: Any = None
+    scope: Any = None
+
+
 @dataclass(frozen=True)
 class OneOf:
     """One of several things that are known, by the path taken: a number says which."""
@@ -499,6 +515,17 @@ class Template(str):
         text = "".join(str(p) if isinstance(p, Template) else p.replace("{", "{{").replace("}", "}}") for p in pieces)
         parts = [p for p in pieces if isinstance(p, Template)]
         return Template(text, tuple(value for p in parts for value in p.values), all(p.whole for p in parts))
+
+    def __eq__(self, other: object) -> bool:
+        """Are these the same numbers in the same text?  (Of other numbers, nobody knows whether they are the same.)"""
+        if not isinstance(other, Template):
+            return False
+        return str(self) == str(other) and (self.values, self.whole) == (other.values, other.whole)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
 
     def __add__(self, other: str) -> str:
         return Template.of([self, other])

@@ -18,7 +18,7 @@ from ...ir.expressions import COMPLEX128, FLOAT64, Call, Const, Expr, part_of
 from ...rules.names import COMPLEX_MATH
 from ..arithmetic import broadcast, cast, cast_value, elementwise, imaginary_part, real_part
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, Static, TupleValue, constant
+from ..values import ArrayValue, Scalar, TupleValue, constant
 from . import creation
 from .table import METHODS, array_or_number, flag, rule
 
@@ -126,9 +126,7 @@ def real_if_close(build: Builder, a: Any, tol: Any = None) -> Any:
 
 
 def to_complex(build: Builder, real: Any = None, imag: Any = None) -> Any:
-    """complex(x), complex(x, y), complex("1+2j")"""
-    if isinstance(real, Static) and isinstance(real.value, str) and imag is None:
-        return constant(complex(real.value))
+    """complex(x), complex(x, y)"""
     x, y = (_number(build, constant(0.0) if part is None else part) for part in (real, imag))
     if imag is None:
         return Scalar(cast(x.expr, COMPLEX128), weak=True)
