@@ -481,6 +481,29 @@ def test_a_text_says_what_numbers_were_when_it_was_made() -> None:
         f(0.75)
 
 
+def raises_what_was(x):
+    error, y = ValueError(x, (x, 2)), np.array([x])
+    other = ValueError(y[0])
+    for _ in range(3):
+        x = x * x
+        y[0] = x
+    if x > 0.5:
+        raise other
+    if x > 0.1:
+        raise error
+    return x
+
+
+def test_an_error_holds_what_numbers_were_when_it_was_made() -> None:
+    f = grad(raises_what_was, jit=False)
+    for x in (0.95, 0.85):
+        with pytest.raises(ValueError) as want:
+            raises_what_was(x)
+        with pytest.raises(ValueError) as got:
+            f(x)
+        assert got.value.args == want.value.args
+
+
 def says_it_by_the_path(x):
     if x > 0.0:
         return x, f"{x}"

@@ -10,7 +10,7 @@ from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Var
 from ..ir.nodes import AddTo, Alloc, Assign, Invoke, Stmt
 from ..ir.rename import rename_arrays
 from ..ir.walk import blocks, loads, map_expressions, statements, substitute, variables, with_blocks
-from . import flow, generators, identities, item_views, list_items, unbound
+from . import exceptions, flow, generators, identities, item_views, list_items, unbound
 from .arithmetic import cast
 from .attempts import Widen
 from .joined_numbers import is_as, join_scalars
@@ -91,6 +91,8 @@ def bind(interpreter: Interpreter, name: str, value: Any, mark: int) -> None:
             interpreter.env[name] = bind_item(interpreter, name, value)
         case Static(value=generators.Generator(scope=None) as made):
             interpreter.env[name] = generators.with_a_name(interpreter, made)
+        case Static(value=exceptions.Made() as made):
+            interpreter.env[name] = exceptions.with_a_name(interpreter, made)
         case _:
             interpreter.env[name] = value
 

@@ -85,6 +85,18 @@ def _is_certain(interpreter: Interpreter) -> bool:
     return bool(depths) and interpreter.build.depth == depths[0]
 
 
+def with_a_name(interpreter: Interpreter, made: Made) -> Static:
+    """An error that is raised further down: its numbers are what they are now."""
+
+    def now(value: Any) -> Any:
+        if isinstance(value, TupleValue):
+            return replace(value, items=tuple(map(now, value.items)))
+        return texts.as_it_is_now(interpreter, value) if isinstance(value, Scalar) else value
+
+    named = tuple((name, now(value)) for name, value in made.named)
+    return Static(replace(made, given=tuple(map(now, made.given)), named=named))
+
+
 def _raise(interpreter: Interpreter, made: Made) -> None:
     """A constant text alone is raised as it is, the rest is put together when raised."""
     given = made.given

@@ -47,7 +47,7 @@ def piece(interpreter: Interpreter, value: Any, conversion: str = "", spec: str 
         case Static(value=Template() as text):
             return Template.of([text, Template("", whole=how in ("", "!s"))])
         case Scalar() if not value.is_constant:
-            return Template(f"{{{how}}}", (_as_it_is_now(interpreter, value),))
+            return Template(f"{{{how}}}", (as_it_is_now(interpreter, value),))
         case TupleValue(items=items, kind=kind) if kind in (tuple, list):
             return _sequence([piece(interpreter, item, "r") for item in items], kind)
         case Scalar() | Static():
@@ -56,7 +56,7 @@ def piece(interpreter: Interpreter, value: Any, conversion: str = "", spec: str 
     return Template(f"{{{{{what}}}}}", whole=False)
 
 
-def _as_it_is_now(interpreter: Interpreter, value: Scalar) -> Scalar:
+def as_it_is_now(interpreter: Interpreter, value: Scalar) -> Scalar:
     """A number for a field: no loop or branch behind the text may assign its variable."""
     now = binding.bind_item(interpreter, "t", value)
     interpreter.build.pinned |= variables(now.expr)
