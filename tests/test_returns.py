@@ -504,6 +504,15 @@ def test_an_error_holds_what_numbers_were_when_it_was_made() -> None:
         assert got.value.args == want.value.args
 
 
+def says_it_with_its_own_digits(x):
+    return x[0], f"{x[0]} {x[0]!s} {x[0]!r}", str(x[0]), f"{[x[0]]}", "%s" % x[0]  # noqa: UP031
+
+
+def test_digits_of_float32_in_a_text() -> None:
+    x = np.array([0.1], np.float32)
+    assert grad(says_it_with_its_own_digits, jit=False)(x) == says_it_with_its_own_digits(x)
+
+
 def says_it_by_the_path(x):
     if x > 0.0:
         return x, f"{x}"

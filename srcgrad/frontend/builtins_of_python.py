@@ -288,7 +288,8 @@ def as_text(interpreter: Interpreter, value: Any = None) -> Any:
             method = special_methods.own(value, name)
             if method is not None and not hasattr(method, "__wrapped__"):  # (as that of a dataclass is)
                 return special_methods.called(interpreter, value, name)
-    return Static(texts.piece(interpreter, value))
+    is_numpys = isinstance(value, Scalar) and not value.weak  # f"{y}" has the digits of a float64, str(y) its own
+    return Static(texts.piece(interpreter, value, "s" if is_numpys else ""))
 
 
 PRINT_DEFAULTS = {"sep": (None, " "), "end": (None, "\n"), "file": (None,)}
