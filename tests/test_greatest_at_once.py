@@ -208,3 +208,51 @@ def test_others_go_step_by_step(function: Callable[..., Any]) -> None:
     f = grad(function, jit=False)
     assert "if first < last:" not in f.source(x, 0.5)
     check_grad(f, x, 0.5)
+
+
+def of_moduli_in_sums(x, m):
+    """The slope of a modulus in a sum is asked for where its index is, too."""
+    for i in range(len(x)):
+        for j in range(i, len(x)):
+            m = max(m, abs(x[j]) - 1.0)
+    for i in range(len(x)):
+        m = max(m, abs(x[i]) / 3.0)
+    return m
+
+
+def of_roots(x, m):
+    r = np.zeros(len(x))
+    for i in range(len(x)):
+        r[i] = np.sqrt(x[i])
+    for i in range(len(x)):
+        m = max(m, r[i])
+    return m
+
+
+def of_scaled_roots(x, m):
+    r = np.zeros(len(x))
+    for i in range(len(x)):
+        r[i] = np.sqrt(x[i])
+    top = -1.0
+    for i in range(len(x)):
+        top = max(top, m * r[i])
+    return top
+
+
+def test_moduli_in_sums() -> None:
+    f = grad(of_moduli_in_sums, jit=False)
+    for x in ([3.0, -3.0, 3.0], [0.5, -4.0, 1.0], [-0.2], [], [0.0, 0.0]):
+        for start in (-2.0, 0.25, 2.0):
+            got = f.backward(np.array(x), start)
+            with pipeline.without("greatest_at_once"):
+                want = grad(of_moduli_in_sums, jit=False).backward(np.array(x), start)
+            assert_close(got, want, 1e-14, f"{x} from {start}")
+
+
+@pytest.mark.parametrize("function", [of_roots, of_scaled_roots], ids=lambda f: f.__name__)
+def test_what_is_not_chosen_has_no_infinite_slope(function: Callable[..., Any]) -> None:
+    """sqrt at 0, where another element is the greatest."""
+    f = grad(function, jit=False)
+    assert "if first < last:" in f.source(np.ones(3), 1.0)
+    with np.errstate(divide="ignore"):
+        np.testing.assert_array_equal(f.backward(np.array([0.0, 1.0, 4.0]), 1.0)[0], [0.0, 0.0, 0.25])

@@ -31,6 +31,7 @@ from .find_chosen import find_chosen
 from .find_masked import find_masked
 from .find_unclean import find_unclean, reads_of
 from .info import Info, roots_of
+from .roughness import CHOOSE
 
 ORDINALS = ("first", "second", "third", "fourth")
 Edge = tuple[str, tuple[tuple[str, bool], ...], Stmt]  # target, (source, only linear on the way), where
@@ -94,7 +95,7 @@ def edges_of(block: Block, roots: dict[str, str]) -> Iterator[Edge]:
                 if is_inexact(out.dtype):
                     yield roots.get(out.name, out.name), found, stmt
             case Rule(outputs=outputs, inputs=inputs):
-                linear = stmt.name in ("maximum", "minimum")
+                linear = stmt.name in CHOOSE
                 found = tuple((s, clean and linear) for e in inputs for s, clean in sources_of(e, roots))
                 for output in outputs:
                     if is_inexact(output.dtype):

@@ -10,7 +10,7 @@ may meet in one value: two reads of an element do not if it is overwritten in be
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
@@ -38,7 +38,7 @@ from ..ir.nodes import (
 )
 from ..ir.walk import loads, statements, substitute, targets, variables
 from .info import roots_of
-from .roughness import BILINEAR, EVERY, FINITE, INFINITE, OVERFLOWS, ROUGH, Roughness, effect, level
+from .roughness import BILINEAR, CHOOSE, EVERY, FINITE, INFINITE, OVERFLOWS, ROUGH, Roughness, effect, level
 
 Around = tuple[Any, ...]  # the loops around a statement, and the branches that it is in, outermost first
 Arms = tuple[tuple[Any, int], ...]
@@ -142,11 +142,21 @@ class Reads:
                     if isinstance(arg, (Array, Expr)):
                         self.whole(arg, (self.root(out),), EVERY, False, around)
             case Rule(outputs=outputs, inputs=inputs):
+                if stmt.name in CHOOSE:
+                    self.one_of(inputs, tuple(map(self.root, outputs)), of, around)
+                    return
                 harm = EVERY if any(level(e, of) & ROUGH for e in inputs) else OVERFLOWS
-                if stmt.name in ("maximum", "minimum"):
-                    harm = 0
                 for value in inputs:
                     self.whole(value, tuple(map(self.root, outputs)), harm, False, around)
+
+    def one_of(
+        self, inputs: tuple[Expr, ...], targets: tuple[str, ...], of: Callable[[str], int], around: Around
+    ) -> None:
+        """What is chosen among such expressions: each of them says only how what it reads is read."""
+        known = len(self.found)
+        for value in inputs:
+            self.expression(value, targets, of, around)
+        self.found[known:] = [replace(read, load=None, once=False, form=None) for read in self.found[known:]]
 
     def root(self, thing: Any) -> str:
         return self.roots.get(thing.name, thing.name)

@@ -63,7 +63,7 @@ from ..ir.walk import (
 from ..rules.array import ADJOINTS, ADJOINTS_OF_STEADY_MATRICES, GRAMS, TOGETHER, Result
 from .cotangents import Cotangents, zero
 from .invoke import adjoint_of_call, is_differentiated
-from .roughness import EVERY, levels_at_labels
+from .roughness import CHOOSE, EVERY, levels_at_labels
 from .scopes import Scopes, first_writes_of, with_steady_matrices, written_by
 from .signs import signs_of
 from .vjp import adjoint_by_vjp, is_users
@@ -448,7 +448,7 @@ class _Reverse(Cotangents):
         return list(rewrite_block(stmt.adjoint, change))
 
     def rule_is_clean(self, stmt: Rule) -> int:
-        clean = EVERY if stmt.name in ("maximum", "minimum") else 0
+        clean = EVERY if stmt.name in CHOOSE else 0
         for out in stmt.outputs:
             clean &= self.clean(self.root_of(out))
         return clean

@@ -66,6 +66,7 @@ NEVER_VANISHES = frozenset(  # at finite operands
     ("reciprocal", "sqrt", "cbrt", "log", "log2", "log10", "log1p")
     + ("arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh")
 )
+CHOOSE = frozenset(("maximum", "minimum", "max", "min"))  # rules of these names pass on to what they have chosen
 BILINEAR = frozenset(("matmul", "matmul_nt", "matmul_tn", "matmul_tt", "matvec", "matvec_t"))
 
 
@@ -283,6 +284,7 @@ def levels_at_labels(
 
 __all__ = [
     "BILINEAR",
+    "CHOOSE",
     "EVERY",
     "FINITE",
     "INFINITE",
