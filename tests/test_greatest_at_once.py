@@ -256,3 +256,54 @@ def test_what_is_not_chosen_has_no_infinite_slope(function: Callable[..., Any]) 
     assert "if first < last:" in f.source(np.ones(3), 1.0)
     with np.errstate(divide="ignore"):
         np.testing.assert_array_equal(f.backward(np.array([0.0, 1.0, 4.0]), 1.0)[0], [0.0, 0.0, 0.25])
+
+
+def slopes_that_change(x, m):
+    """Of m * x[i] the slope is an element, which is another one later; n - 1 - i counts from what changes, too."""
+    x, n, total = x.copy(), len(x), 0.0
+    for _ in range(2):
+        top = -1.0
+        for i in range(n):
+            top = max(top, m * x[n - 1 - i])
+        n -= 1
+        for k in range(len(x)):
+            x[k] = x[k] - 0.5 * top
+        total += top * top
+    return total
+
+
+def places_by_an_outer_index(x, m):
+    x, r = x.copy(), 0
+    while r < 2:
+        for i in range(2):
+            top = m
+            for j in range(i + 1):
+                top = max(top, x[i] - x[j] + m)
+            for j in range(1, i + 2):
+                top = max(top, x[(i + j) % len(x)])
+            for k in range(len(x)):
+                x[k] = x[k] - 0.25 * top * x[k]
+        r += 1
+    return np.sum(x)
+
+
+def differences_to_one(x, m):
+    x = x.copy()
+    for _ in range(2):
+        for i in range(2):
+            top = m
+            for j in range(i + 1):
+                top = max(top, x[i] - x[j])
+            for k in range(len(x)):
+                x[k] = x[k] - 0.25 * top * x[k]
+    return np.sum(x)
+
+
+@pytest.mark.parametrize(
+    "function", [slopes_that_change, places_by_an_outer_index, differences_to_one], ids=lambda f: f.__name__
+)
+def test_what_changes_between_a_loop_and_its_adjoint(function: Callable[..., Any]) -> None:
+    f = grad(function, jit=False)
+    assert "if first < last:" in f.source(np.ones(5), 0.5)
+    for start in (-0.7, 0.13, 0.9):
+        check_grad(f, RNG.permutation(5) * 0.37 - 0.6, start)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -27,6 +28,7 @@ from ..ir.expressions import (
 from ..ir.nodes import AddTo, Assign, Function, Stmt
 from ..ir.walk import (
     loads,
+    rewrite,
     subexpressions,
     variables,
 )
@@ -87,7 +89,7 @@ class Cotangents:
         g: Expr,
         at: int,
         clean: int,
-        own: set[str] | frozenset[str] = frozenset(),
+        own: Set[str] = frozenset(),
         guards: tuple[Guard, ...] = (),
         chosen: Expr | None = None,
     ) -> list[Stmt]:
@@ -101,11 +103,11 @@ class Cotangents:
             case Var():
                 return [AddTo(self.adjoint(expr), _guarded(g, guards), True)]
             case Load(array=array, index=index):
-                place = Load(self.shadow(array), tuple(i if _is_own(i, own) else self.old(i, at) for i in index))
+                place = Load(self.shadow(array), tuple(self.old(i, at, own) for i in index))
                 return [AddTo(place, _guarded(g, guards), True)]
             case Call(op="select", args=(condition, x, y)):
                 held, out = self.named(g, self.depends(x) and self.depends(y))
-                holds = self.old(condition, at)
+                holds = self.old(condition, at, own)
                 out += self.spread(x, held, at, clean, own, (*guards, holds), chosen)
                 return out + self.spread(y, held, at, clean, own, (*guards, negated(holds)), chosen)
             case Call(op=op, args=args):
@@ -120,7 +122,7 @@ class Cotangents:
         g: Expr,
         at: int,
         clean: int,
-        own: Any,
+        own: Set[str],
         guards: tuple[Guard, ...],
         chosen: Expr | None,
     ) -> list[Stmt]:
@@ -128,15 +130,15 @@ class Cotangents:
         if op == "mul" and args[0] == args[1]:
             g, out = self.named(g, bool(clean & MASKED))
             guards = (*guards, self.counts(g)) if clean & MASKED and not isinstance(g, Const) else guards
-            passed = times(g, 2.0 * self.old(args[0], at))
+            passed = times(g, 2.0 * self.old(args[0], at, own))
             if _is_sum(args[0]):  # nothing comes after it that a zero might be multiplied by
                 passed, guards = _guarded(passed, guards), ()
             return out + self.spread(
                 args[0], passed, at, clean & ~self.harm(expr, 0, at) & ~MASKED, own, guards, chosen
             )
         to = [k for k, arg in enumerate(args) if differentiates(op, k) and self.depends(arg)]
-        olds = tuple(arg if isinstance(arg, Const) else self.old(arg, at) for arg in args)
-        out_value = self.old(expr, at)
+        olds = tuple(arg if isinstance(arg, Const) else self.old(arg, at, own) for arg in args)
+        out_value = self.old(expr, at, own)
         known: Any = rule.partials  # it has those of `to`: the operation differentiates in these operands
         partials = [p if isinstance(p := known[k], Adjoint) else p(*olds, out_value) for k in to]
         duplicated = len(to) > 1 or any(isinstance(p, Call) and p.op == "select" for p in partials)
@@ -187,10 +189,24 @@ class Cotangents:
         held = self.fresh("g", g.dtype)
         return held, [Assign(held, g)]
 
-    def old(self, expr: Expr, at: int) -> Expr:
+    def old(self, expr: Expr, at: int, own: Set[str] = frozenset()) -> Expr:
+        """The expression as it was; `own`: what the adjoint of a rule made itself is as it is."""
         if isinstance(expr, Const) or not (variables(expr) or loads(expr)):
             return expr
-        return Old(expr, at)
+        if own.isdisjoint(v.name for v in variables(expr)):
+            return Old(expr, at)
+        return rewrite(expr, lambda part: self.as_it_was(part, at, own))
+
+    def as_it_was(self, expr: Expr, at: int, own: Set[str]) -> Expr:
+        """Reads of what the adjoint of a rule has not made are old, as small as can be."""
+        match expr:
+            case Load(array=array) if array.name not in own:
+                local = frozenset(v.name for i in expr.index for v in variables(i)) & own
+                whole = expr if local else rewrite(expr, lambda e: e.expr if isinstance(e, Old) else e)
+                return Old(whole, at, local)
+            case Var(name=name) if name not in own:
+                return Old(expr, at)
+        return expr
 
     def root(self, array: Array) -> str:
         return self.roots.get(array.name, array.name)
@@ -246,10 +262,6 @@ def _guarded(g: Expr, guards: tuple[Guard, ...]) -> Expr:
         g = Call("unless_zero", (cotangent, g), g.dtype)
     conditions = [guard for guard in guards if not isinstance(guard, Counts)]
     return select(reduce(both, conditions), g, zero(g.dtype)) if conditions else g
-
-
-def _is_own(index: Expr, own: Any) -> bool:
-    return bool(own) and all(v.name in own for v in variables(index)) and not loads(index)
 
 
 def _is_not_zero(g: Expr) -> Expr:

@@ -431,12 +431,7 @@ class _Reverse(Cotangents):
                     return self.adjoint(var)
                 case Cotangent(of=Load(array=array, index=index)):
                     return Load(self.shadow(array), index)
-                case Load(array=array) if array.name not in own:
-                    local = frozenset(v.name for i in expr.index for v in variables(i)) & own
-                    return Old(expr, stmt.label, local)
-                case Var(name=name) if name not in own:
-                    return Old(expr, stmt.label)
-            return expr
+            return self.as_it_was(expr, stmt.label, own)
 
         def change(inner: Stmt) -> tuple[Stmt, ...]:
             if isinstance(inner, Spread):
