@@ -185,14 +185,11 @@ def _found_by(loop: For, later: tuple[Block, ...], handed_back: Set[Var]) -> tup
 
 
 def _is_plain(value: Expr, indices: Set[Var]) -> bool:
-    """Is it linear in elements, with slopes that are elements, or the same in all iterations?
-
-    (A slope that is computed from elements, as the sign of one, would be computed ahead of the loop.)
-    """
+    """Is it linear in elements and their moduli, with slopes that are elements, or the same in all iterations?"""
     match value:
         case Load():
             return not any(loads(part) for part in value.index)
-        case Call(op="neg", args=(x,)):
+        case Call(op="abs", args=(Load() as x,)) | Call(op="neg", args=(x,)):
             return _is_plain(x, indices)
         case Call(op="add" | "sub", args=(x, y)):
             return _is_plain(x, indices) and _is_plain(y, indices)
