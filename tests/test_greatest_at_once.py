@@ -249,6 +249,25 @@ def test_moduli_in_sums() -> None:
             assert_close(got, want, 1e-14, f"{x} from {start}")
 
 
+def of_scaled(x, m):
+    top = -1.0
+    for i in range(len(x)):
+        top = max(top, m * x[i])
+    return top
+
+
+def test_of_infinite_factors_that_are_not_chosen_nothing_is_seen() -> None:
+    f = grad(of_scaled, jit=False)
+    assert "if first < last:" in f.source(np.ones(3), 1.0)
+    for x, of_x, of_m in (
+        ([0.5, -INF, 0.25], [1.5, 0.0, 0.0], 0.5),
+        ([-INF, 2.0, NAN, 2.0], [0.0, 0.75, 0.0, 0.75], 2.0),
+    ):
+        got = f.backward(np.array(x), 1.5)
+        np.testing.assert_array_equal(got[0], of_x)
+        assert got[1] == of_m
+
+
 @pytest.mark.parametrize("function", [of_roots, of_scaled_roots], ids=lambda f: f.__name__)
 def test_what_is_not_chosen_has_no_infinite_slope(function: Callable[..., Any]) -> None:
     """sqrt at 0, where another element is the greatest."""

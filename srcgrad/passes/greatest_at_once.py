@@ -118,7 +118,7 @@ class _Greatest:
             self.around(where, again),
             Assign(rest, Cotangent(top)),
             If(Call("lt", (first, last), BOOL), (self.around(shared, back, backwards=True),)),
-            self.around((self.passed_on(at, select(is_first, rest, number_like(0.0, rest))),), at),
+            self.around((self.passed_on_to_the_first(is_first, at, rest),), at),
             Spread(start, select(is_beaten, number_like(0.0, rest), rest)),
         )
         forward = (Assign(top, start), self.around((self.beaten_by(top),), {}))
@@ -155,6 +155,12 @@ class _Greatest:
             sign = Call("sign", value.args, value.dtype)
             return Spread(value.args[0], Call("mul", (cotangent, sign), value.dtype))
         return Spread(value, cotangent)
+
+    def passed_on_to_the_first(self, is_first: Expr, indices: Mapping[Var, Expr], rest: Var) -> Stmt:
+        """A zero to all others; but to none of several factors, of which one may be infinite."""
+        if any(isinstance(part, Call) and part.op == "mul" and not _has_a_number(part) for part in _parts(self.value)):
+            return If(is_first, (self.passed_on(indices, rest),))
+        return self.passed_on(indices, select(is_first, rest, number_like(0.0, rest)))
 
     def beaten_by(self, top: Var) -> Stmt:
         return Assign(top, Call(self.op, (top, self.value), top.dtype), span=self.loops[0].span)
@@ -203,6 +209,10 @@ def _is_plain(value: Expr, indices: Set[Var]) -> bool:
 def _is_rounded_once(value: Expr) -> bool:
     """Does it come out the same in every kernel that computes it?"""
     return sum(isinstance(part, Call) and part.op in ROUNDED for part in _parts(value)) <= 1
+
+
+def _has_a_number(product: Call) -> bool:
+    return any(isinstance(factor, Const) for factor in product.args)
 
 
 def _parts(value: Expr) -> list[Expr]:
