@@ -111,6 +111,8 @@ def maximum(x: Expr, y: Expr) -> Expr:
     lead = difference(x, y)
     if lead is not None:
         return x if lead >= 0 else y
+    if y == ZERO and is_at_least(x, 0):  # a length
+        return x
     (terms, constant), (others, least) = affine(x), affine(y)
     match terms:
         case ((Call(op="maximum", args=(inner, Const(value=other))), 1),) if not others:
