@@ -8,8 +8,7 @@ if 2 <= k:                            if 2 <= k:
                                           total += u_ahead
                                       …
 
-It waits for memory once.  (Of a vector and of a matrix it asks of no index there, and takes several elements:
-`several_elements`.  Here the last index is asked of: rows are a few warps.)
+It waits for memory once.  (Where registers hold what several elements want, a thread takes these: `several_elements`.)
 """
 
 from __future__ import annotations

@@ -167,11 +167,9 @@ class _Writer:
 
     def written(self, waits: bool, last: _Writer | None) -> Written:
         kernel, kernels = self.kernel, self.kernels
-        body, reads = self.reading_ahead()
-        several = self.several_elements() if not reads else None
-        if several is not None:
-            body = several.body
-        elif not reads and self.on_grid and not kernel.by_rows:
+        several = self.several_elements()
+        body, reads = self.reading_ahead() if several is None else (several.body, ())
+        if several is None and not reads and self.on_grid and not kernel.by_rows:
             body = read_once(body, self.along_axis.index, kernels.names.fresh, kernels.memory)
         body = self.of_one_thread(body)
         taken, params = self.params()
@@ -257,7 +255,7 @@ class _Writer:
         return self.on_grid[-1] if self.summed is None else self.summed.axis
 
     def several_elements(self) -> Several | None:
-        if self.summed is not None:
+        if self.shares:
             return None
         return several_elements(self.kernel, self.on_grid, self.kernels.names, self.kernels.apart)
 

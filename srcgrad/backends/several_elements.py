@@ -13,6 +13,14 @@ if i < n:                                      i_first = cuda.blockIdx.x * 1024 
 
 Compilers unroll these loops, and the small arrays are registers.  A thread alone would wait for memory once per
 element; and what it takes to launch a block of threads is more than one element of each is worth.
+
+Of a grid of three axes the turns are written out: an address takes so many operations there that NVVM leaves the loops
+as they are, and what was read ahead in memory.  What is asked about the last index is asked once for all of them.
+
+if 1 <= k and k < m - 1:
+    u_ahead[0] = u[i, j, k]
+    u_ahead[1] = u[i + 1, j, k]
+    …
 """
 
 from __future__ import annotations
@@ -34,6 +42,7 @@ from ..ir.walk import (
     rewrite,
     statements,
     substitute,
+    substituted,
     sure_loads,
     variables,
     with_blocks,
@@ -45,7 +54,8 @@ from .in_common import in_common
 from .kernel_text import Lines, said
 
 MOST_TURNS = 4
-MOST_AXES = 2  # of three, rows are a few warps: those at their ends would go through every turn both ways
+MOST_AXES = 3
+IN_LOOPS = 2  # axes: of a grid of that many, LLVM unrolls the loops over the turns
 LEAST_ROWS = 4  # below each other: fewer are not worth what finding out where they are takes
 REGISTERS = 48  # of four bytes, for what is read ahead
 LARGEST = 500  # additions of all turns: NVVM does not unroll loops that are much longer
@@ -57,7 +67,7 @@ class Several:
     """`made`: the small arrays; `ahead`: what fills them; `body`: an iteration that reads them.
 
     All elements have `common`, ahead of them.  Where all turns are `inside`, of a grid; else `otherwise`, which reads
-    nothing ahead.
+    nothing ahead.  `is_written_out`: `ahead` and `body` are of all turns.
     """
 
     count: int
@@ -67,6 +77,7 @@ class Several:
     body: Block
     inside: Expr | None = None
     otherwise: Block = ()
+    is_written_out: bool = False
 
     def in_form(self, form: Callable[[Block], Block], body: Block) -> Several:
         """With the statements of a kernel; `body` has them already."""
@@ -118,7 +129,9 @@ def over_elements(several: Several, elements: Elements, goes_on: Expr, is_once: 
         if elements.apart == 1:  # as many as there are: a loop that is not unrolled, nor takes registers of the others
             left = said(Call("minimum", (every, affine.sub(axis.stop, near)), INT64), None)
         otherwise = each(If(goes_on, several.otherwise), count=left)
-        whole = (If(are_inside, (*each(*several.ahead), *each(*several.body)), otherwise),)
+        inside = (several.ahead, several.body)
+        ahead, body = inside if several.is_written_out else (each(*block) for block in inside)
+        whole = (If(are_inside, (*ahead, *body), otherwise),)
     made = (*several.common, *several.made, Lines(f"{begin} = {elements.first}"))
     if is_once:
         return (*made, *whole)
@@ -138,6 +151,8 @@ def several_elements(
     question = Reader(kernel, names, memory).question(kernel.body) if by_one else None
     common: Block = ()
     whole = kernel.body
+    if question is None and len(kernel.axes) > IN_LOOPS:
+        return None
     if question is None:
         common, own = in_common(kernel, on_grid[0], on_grid, kernel.body, names, memory)
         kernel = replace(kernel, body=own)
@@ -152,7 +167,40 @@ def several_elements(
     if count < least:
         return None
     made = tuple(LocalArray(replace(load.array, dims=(Const(count, INT64),))) for load in reader.rooms.values())
-    return Several(count, common, made, ahead, body, *((question.condition, whole) if question else ()))
+    if question is None:
+        return Several(count, common, made, ahead, body)
+    if len(kernel.axes) <= IN_LOOPS:
+        return Several(count, common, made, ahead, body, question.condition, whole)
+    index = on_grid[0].index
+    ahead, body = _written_out(ahead, index, count), _of_each(body, index, count)
+    return Several(count, common, made, ahead, body, question.condition, whole, is_written_out=True)
+
+
+def _written_out(block: Block, index: Var, count: int) -> Block:
+    """Statements of all turns, where these do nothing but read: those behind one question of all turns are together."""
+    out: list[Stmt] = []
+    asked: dict[Expr, list[tuple[Block, ...]]] = {}
+    for stmt in block:
+        if isinstance(stmt, If) and index not in variables(stmt.condition):
+            if stmt.condition not in asked:
+                out.append(stmt)
+            asked.setdefault(stmt.condition, []).append(blocks(stmt))
+        else:
+            out += _of_each((stmt,), index, count)
+
+    def together(stmt: Stmt) -> Stmt:
+        if not isinstance(stmt, If) or stmt.condition not in asked:
+            return stmt
+        sides = (sum(parts, ()) for parts in zip(*asked[stmt.condition], strict=True))
+        return with_blocks(stmt, tuple(_written_out(side, index, count) for side in sides))
+
+    return tuple(map(together, out))
+
+
+def _of_each(block: Block, index: Var, count: int) -> Block:
+    """The statements of every turn, one turn after the other."""
+    turns = (affine.integer(turn) for turn in range(count))
+    return tuple(stmt for turn in turns for stmt in substituted(block, {TURN: turn, index: affine.add(index, turn)}))
 
 
 class Reader:

@@ -202,7 +202,7 @@ class Launch:
             grid.append(blocks)
             most = max(1, most // blocks)
         if len(grid) == 3:  # finding out where it is takes a thread as long as half an element: once for a few
-            turns = max(1, min(MOST_TURNS, prod(grid) // (4 * MOST_RESIDENT)))
+            turns = max(1, min(MOST_TURNS, prod(grid) // (2 * MOST_RESIDENT)))
             grid[2] = -(-grid[2] // turns)
         return tuple(grid) or (1,)
 

@@ -164,6 +164,33 @@ def block(x, y):
     return out
 
 
+def solid(x, y):
+    """Of what a thread reads there, three quarters are below what another turn reads."""
+    now, then = x.copy(), x.copy()
+    for _ in range(2):
+        for i in range(1, x.shape[0] - 1):
+            for j in range(1, x.shape[1] - 1):
+                for k in range(1, x.shape[2] - 1):
+                    near = now[i + 1, j, k] + now[i - 1, j, k] + now[i, j + 1, k] + now[i, j - 1, k]
+                    near += now[i, j, k + 1] + now[i, j, k - 1]
+                    then[i, j, k] = now[i, j, k] + 0.1 * (near - 6.0 * now[i, j, k])
+        now, then = then, now
+    return now * y
+
+
+def solid_by_signs(x, y):
+    """What is asked about an element itself is asked in each turn."""
+    out = np.zeros_like(x)
+    for i in range(1, x.shape[0] - 1):
+        for j in range(2, x.shape[1] - 1):
+            for k in range(x.shape[2] - 1):
+                if x[i, j, k] > 0.0:
+                    out[i, j, k] = x[i - 1, j, k] * x[i + 1, j, k + 1]
+                elif k % 3 == 1 or i % 2 == 0:
+                    out[i, j, k] = y[i, j - 2, k] * x[i, j + 1, k]
+    return out
+
+
 @pytest.mark.parametrize("f", [plate, product], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("shape", [(1, 1), (2, 9), (3, 3), (4, 2), (5, 40), (9, 33), (33, 4), (70, 3), (1, 50)])
 def test_rows(f: Callable[..., Any], shape: tuple[int, int]) -> None:
@@ -172,11 +199,22 @@ def test_rows(f: Callable[..., Any], shape: tuple[int, int]) -> None:
     same(*both(f, x, y, v=v))
 
 
-@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 5, 4), (6, 9, 3), (2, 2, 17), (9, 4, 5)])
-def test_three_axes(shape: tuple[int, int, int]) -> None:
+@pytest.mark.parametrize("f", [block, solid, solid_by_signs], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 5, 4), (6, 9, 3), (2, 2, 17), (9, 4, 5), (13, 6, 5), (16, 5, 34)])
+def test_three_axes(f: Callable[..., Any], shape: tuple[int, int, int]) -> None:
     rng = np.random.default_rng(shape)
     x, y, v = rng.normal(size=(3, *shape))
-    same(*both(block, x, y, v=v))
+    same(*both(f, x, y, v=v))
+
+
+def test_turns_of_three_axes_are_written_out() -> None:
+    """Where NVVM leaves a loop over the turns as it is, what is read ahead lies in memory."""
+    text = grad(solid, wrt=("x", "y"), target="cuda").source(np.ones((3, 3, 3)), np.ones((3, 3, 3)))
+    step = next(part for part in text.split("@kernel") if "_ahead" in part and "total" in part)
+    assert step.startswith(f"(turns={TURNS})") and f"for turn in range({TURNS})" not in step, step
+    inside = step[: step.index("else:")]
+    assert len(re.findall(r"_ahead\w*\[\d\] = ", inside)) == 7 * TURNS, step
+    assert len(re.findall("if 1 <= k and k < x.shape", inside)) == 1 + 2 * TURNS, step  # for all that is read, once
 
 
 def test_one_column_beside_one_row() -> None:
