@@ -88,6 +88,7 @@ def sub(x: Expr, y: Expr) -> Expr:
     return from_affine(*_combine(x, y, -1))
 
 
+@lru_cache(maxsize=65536)
 def mul(x: Expr, y: Expr) -> Expr:
     if isinstance(x, Const):
         return from_affine(*_combine(ZERO, y, int(x.value)))
@@ -148,6 +149,7 @@ def same(x: Expr, y: Expr) -> bool:
     return difference(x, y) == 0
 
 
+@lru_cache(maxsize=65536)
 def is_at_least(x: Expr, bound: int) -> bool:
     """Provably x >= bound: lengths are never negative."""
     terms, constant = affine(x)

@@ -6,6 +6,7 @@ lead((i + 1) * (n - i) + ((i + 1) * i >> 1), i * (n - i + 1) + (i * (i - 1) >> 1
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 
 from . import affine
 from .expressions import Call, Const, Expr
@@ -15,6 +16,7 @@ Sum = dict[Product, Fraction]
 LARGEST = 64  # products of a sum
 
 
+@lru_cache(maxsize=65536)
 def lead(x: Expr, y: Expr) -> Expr | None:
     """x - y, or twice that, as a sum of multiples of terms; None where products are left."""
     total = _multiplied_out(affine.sub(x, y))

@@ -47,6 +47,24 @@ from .nodes import (
     While,
 )
 
+Answer = TypeVar("Answer")
+
+
+def remembered(ask: Callable[[Any], Answer]) -> Callable[[Any], Answer]:
+    """Nodes never change, and passes ask them the same again and again: a node remembers the answer."""
+    name = f"{ask.__module__}.{ask.__qualname__}"
+
+    def answer(node: Any) -> Answer:
+        held: dict[str, Any] = node.__dict__
+        try:
+            return held[name]
+        except KeyError:
+            held[name] = found = ask(node)
+            return found
+
+    return answer
+
+
 # -------------------------------------------------------------------------------------------------- expressions
 
 
@@ -61,6 +79,12 @@ def children(expr: Expr) -> tuple[Expr, ...]:
     if kind is Cotangent and isinstance(expr.of, Load):  # type: ignore[attr-defined]
         return expr.of.index  # type: ignore[attr-defined]
     return ()
+
+
+@remembered
+def _below(expr: Expr) -> tuple[Expr, ...]:
+    """What is in it; without itself: what a node holds must not hold the node."""
+    return tuple(part for child in children(expr) for part in subexpressions(child))
 
 
 def rebuild(expr: Expr, parts: tuple[Expr, ...]) -> Expr:
@@ -84,13 +108,9 @@ def rewrite(expr: Expr, rule: Callable[[Expr], Expr]) -> Expr:
     return rule(expr)
 
 
-def subexpressions(expr: Expr) -> Iterator[Expr]:
+def subexpressions(expr: Expr) -> tuple[Expr, ...]:
     """The expression and all in it, outer before inner."""
-    waiting = [expr]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting += children(node)[::-1]
+    return (expr, *_below(expr)) if children(expr) else (expr,)
 
 
 def substitute(expr: Expr, values: Mapping[Any, Expr]) -> Expr:
@@ -151,24 +171,6 @@ def counts_upwards(place: Load | Store) -> bool:
 
 
 # --------------------------------------------------------------------------------------------------- statements
-
-
-Answer = TypeVar("Answer")
-
-
-def remembered(ask: Callable[[Any], Answer]) -> Callable[[Any], Answer]:
-    """Nodes never change, and passes ask them the same again and again: a node remembers the answer."""
-    name = f"{ask.__module__}.{ask.__qualname__}"
-
-    def answer(node: Any) -> Answer:
-        held: dict[str, Any] = node.__dict__
-        try:
-            return held[name]
-        except KeyError:
-            held[name] = found = ask(node)
-            return found
-
-    return answer
 
 
 NESTING = frozenset((For, While, ForEach, Sweep, Parallel, Kernel, Lanes, If, Rule))
@@ -238,8 +240,9 @@ def with_fields(node: Any, changes: dict[str, Any]) -> Any:
 
 def made_for(origin: Stmt, made: Iterable[Stmt]) -> list[Stmt]:
     """The statements, with the place of the one that they were made for, where they have none."""
-    if origin.span is None:
-        return [*made]
+    made = [*made]
+    if origin.span is None or all(stmt.span is not None for stmt in made):
+        return made
     place = replace(origin.span, derived=True)
     return [with_fields(stmt, {"span": place}) if stmt.span is None else stmt for stmt in made]
 
@@ -385,6 +388,7 @@ def written(stmt: Stmt) -> Var | Array | tuple[Var | Array, ...] | None:
     return None
 
 
+@remembered
 def targets(stmt: Stmt) -> tuple[Var | Array, ...]:
     """All that `written` says, one or several."""
     found = written(stmt)

@@ -62,6 +62,7 @@ class Ranges:
             bounds[inner.index] = ends if is_known and bounds.get(inner.index, ends) == ends else None
         self.is_ambiguous = len({stmt.index for stmt in nest}) < len(nest) and not (array or inside.views)
         self.of_arrays: dict[str, Ranges] = {}
+        self.answers: dict[tuple[object, ...], bool] = {}
         self.positive = positive_by_steps((*around, loop), signs)
         self.other = {var: Var(f"{var.name}'", var.dtype) for var in varies}  # what it is in another iteration
         self.bounds: dict[Expr, tuple[Expr, Expr]] = {}
@@ -230,8 +231,18 @@ class Ranges:
 
         `nearer`: bounds of some indices.  `naturals`: what is not negative there.
         """
-        bounds = {**self.bounds, **(nearer or {})}
+        asked = expr, tuple((nearer or {}).items()), tuple(naturals)
+        if asked not in self.answers:
+            self.answers[asked] = self._is_natural(expr, {**self.bounds, **(nearer or {})}, nearer, naturals)
+        return self.answers[asked]
 
+    def _is_natural(
+        self,
+        expr: Expr,
+        bounds: Mapping[Expr, tuple[Expr, Expr]],
+        nearer: Mapping[Expr, tuple[Expr, Expr]] | None,
+        naturals: Sequence[Expr],
+    ) -> bool:
         def bound(term: Expr, low: bool) -> Expr | None:
             if term in bounds:
                 return bounds[term][not low]

@@ -27,6 +27,7 @@ class Signs:
 
     def __init__(self, function: Function, never_negative: bool = False) -> None:
         self.never_negative = never_negative
+        self._answers: dict[Expr, bool] | None = None
         self.lengths: dict[Var, Expr] = {}  # variables that are one length throughout
         makes: dict[Var, list[Stmt]] = {}
         self.pushed: dict[str, list[Push]] = {}
@@ -49,6 +50,7 @@ class Signs:
         while refuted := {v for v in self.naturals if not all(map(self._stays_natural, makes[v]))}:
             self.naturals -= refuted
         self.least = {v: k for v in self.naturals if (k := min(map(self._least, makes[v])))}
+        self._answers = {}  # from here on, what it says stays
 
     def _stays_natural(self, stmt: Stmt) -> bool:
         match stmt:
@@ -92,6 +94,13 @@ class Signs:
 
     def is_natural(self, expr: Expr) -> bool:
         """Provably >= 0."""
+        if self._answers is None:
+            return self._is_natural(expr)
+        if expr not in self._answers:
+            self._answers[expr] = self._is_natural(expr)
+        return self._answers[expr]
+
+    def _is_natural(self, expr: Expr) -> bool:
         terms, constant = affine.affine(expr)
         constant += sum(c * self.least.get(t, 0) for t, c in terms)  # type: ignore[call-overload]
         if any(self.is_natural(affine.add(expr, less)) for less in self._less_by_quotients(terms)):
