@@ -34,7 +34,7 @@ from ..ir.nodes import Conform, If, Raise, View
 from ..ir.walk import children, is_constant, loads, rewrite, subexpressions
 from ..rules.names import UFUNCS
 from .builder import Builder
-from .joined_numbers import computes_apart, on_each_path, small_types
+from .joined_numbers import are_joined, computes_apart, on_each_path, refuse_joined, several, small_types, types_of
 from .types import ScalarType
 from .values import ArrayValue, Scalar, whole
 
@@ -147,7 +147,7 @@ def elementwise(builder: Builder, op: str, values: Sequence[Any], *, python: boo
         supported = "float32, float64, complex64, complex128, integers and bool are supported"
         builder.refuse(f"{op} on these operands has dtype {dtypes[-1]}", supported)
     weak, types = python and are_pythons(values), frozenset[ScalarType]()
-    if any(isinstance(v, Scalar) and v.types for v in values):
+    if are_joined(builder, values):
         types = _types_of_result(builder, op, values, python, ScalarType(dtypes[-1], weak))
     if all(isinstance(v, Scalar) and v.is_constant for v in values):  # ahead of bounds: Python's numbers have none
         folded = _fold(op, values, dtypes, weak)
@@ -170,30 +170,29 @@ def elementwise(builder: Builder, op: str, values: Sequence[Any], *, python: boo
         for value in values:
             if isinstance(value, ArrayValue):
                 builder.check_fresh(value.element)
-        return Scalar(_exact(op, args, dtypes[-1]))
+        return Scalar(_exact(op, args, dtypes[-1]), types=types)
     element = _exact(op, args, dtypes[-1])
     if isinstance(element, Load):  # k * 1 is no other name for k
         element = Call("pos", (element,), element.dtype)
-    return ArrayValue(dims, element)
+    return ArrayValue(dims, element, types=types)
 
 
 def _types_of_result(
     builder: Builder, op: str, values: Sequence[Any], python: bool, made: ScalarType
 ) -> frozenset[ScalarType]:
     """The types of the result on different paths; refused where it is another number in each (see `joined_numbers`)."""
-    found = {made} if made.dtype.kind in "iu" else set()
-    for operands in on_each_path(values):
+    given = [kind for v in values if len(types_of(builder, v)) > 1 for kind in types_of(builder, v)]
+    small = small_types(given)
+    found = {made} if small and made.dtype.kind in "iu" else set()
+    for operands in on_each_path(builder, values):
         is_weak = python and are_pythons(operands)
         found.add(ScalarType(loop_dtypes(builder, op, operands, python)[-1], is_weak))
-    dtypes = {kind.dtype for kind in found}
-    if len(dtypes) > 1 and (HALF in dtypes or computes_apart(op, dtypes)):
-        small = next(dtype for value in values for dtype in small_types(value))
-        builder.refuse(
-            f"a number is {small} on one path, and of another type on another",
-            f"int(…), or np.{small}(…), for one type on both paths",
-            because=f"{UFUNCS[op].__name__} gives another number in {small}",
-        )
-    return frozenset(found) if len(found) > 1 else frozenset()
+    are_apart = len({kind.dtype for kind in found}) > 1 and HALF in {kind.dtype for kind in found}
+    if are_apart or computes_apart(op, values, found):
+        joined = [v for v in values if len(types_of(builder, v)) > 1]
+        because = f"{UFUNCS[op].__name__} gives another number in {{}}"
+        refuse_joined(builder, given, because, is_array=isinstance(joined[0], ArrayValue))
+    return several(frozenset(found))
 
 
 def are_pythons(operands: Sequence[Any]) -> bool:

@@ -15,7 +15,7 @@ from ..errors import AttributeArgumentError
 from ..ir import affine
 from ..ir.expressions import Expr
 from ..rules import compositions
-from . import calls, computed_attributes, inheritance, operators, records, special_methods
+from . import calls, computed_attributes, inheritance, operators, records, special_methods, types_that_decide
 from .numpy import complex_numbers, flat
 from .numpy.table import METHODS, TABLE
 from .outside import LIBRARIES, HasOfItsOwn, InClass, InObject
@@ -98,6 +98,9 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
             return Scalar(affine.product(owner_dims), weak=True)
         case "ndim":
             return constant(len(owner_dims))
+        case "dtype" | "itemsize" if not interpreter.frame.is_composition:
+            types_that_decide.refuse_types(build, owner, "what is asked here is another thing for {}")
+    match name:
         case "dtype":
             return Static(owner.dtype)
         case "itemsize":

@@ -13,7 +13,7 @@ from ..ir.walk import blocks, loads, map_expressions, statements, substitute, va
 from . import exceptions, flow, generators, identities, item_views, list_items, unbound
 from .arithmetic import cast
 from .attempts import Widen
-from .joined_numbers import is_as, join_scalars
+from .joined_numbers import is_as, join_scalars, with_types
 from .values import (
     ArrayValue,
     Bound,
@@ -62,6 +62,7 @@ def settled(interpreter: Interpreter, value: Any) -> Any:
     if isinstance(value, Scalar):
         if value.is_constant:
             return value
+        value = with_types(interpreter.build, value)
         return replace(value, expr=interpreter.build.variable("t", value.expr))
     if isinstance(value, OneOf):
         return replace(value, number=settled(interpreter, value.number))
@@ -84,6 +85,7 @@ def bind(interpreter: Interpreter, name: str, value: Any, mark: int) -> None:
         bind(interpreter, unbound.bound_flag(name), Scalar(Const(True, BOOL), weak=True), mark)
     match value:
         case Scalar():
+            value = with_types(interpreter.build, value)
             interpreter.env[name] = _bind_scalar(interpreter, name, value, mark)
         case ArrayValue():
             interpreter.env[name] = _bind_array(interpreter, name, value, mark)
@@ -102,6 +104,7 @@ def bind_item(interpreter: Interpreter, name: str, item: Any) -> Any:
         case Scalar(expr=expr) if interpreter.build.is_length(expr):
             return item
         case Scalar(expr=expr) if not isinstance(expr, (Const, Var)) or expr in interpreter.build.mutable:
+            item = with_types(interpreter.build, item)
             return replace(item, expr=interpreter.build.capture(expr, name))
         case Flat():
             return item
@@ -242,6 +245,8 @@ def rename_array(interpreter: Interpreter, array: Array, name: str, mark: int) -
             known.add(new.name)
     build.roots = {k: (new.name if v == array.name else v) for k, v in build.roots.items() if k != array.name}
     build.roots[new.name] = new.name
+    if array.name in build.types:
+        build.types[new.name] = build.types.pop(array.name)
     current = lambda name: new.name if name == array.name else name
     build.twins = {current(k): set(map(current, twins)) for k, twins in build.twins.items()}
     build.parted = {frozenset(map(current, pair)): label for pair, label in build.parted.items()}

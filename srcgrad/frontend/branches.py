@@ -34,7 +34,7 @@ from . import (
 from .aliases import is_seen_elsewhere, mind_merged_aliases, note_twins, roots_of_value, value_leaves
 from .arithmetic import cast
 from .flow import RESULT
-from .joined_numbers import join_scalars
+from .joined_numbers import join_scalars, types_of
 from .liveness import assigned
 from .types import DictKind, RecordKind
 from .unbound import bound_flag
@@ -374,6 +374,7 @@ def merge_arrays(
     build.contiguous.add(merged.name)
     build.roots[merged.name] = merged.name
     build.is_new(merged.name)
+    build.note_types(merged, types_of(build, known[0]) | types_of(build, known[-1]))
     stale_behind = build.stale
     for (block, value), stale in zip((x, y), interpreter.branch_stale, strict=True):
         build.stale = stale

@@ -35,7 +35,9 @@ from ..ir.nodes import (
 )
 from ..ir.walk import loads, subexpressions, targets, variables, with_fields
 from .item_fields_known import ItemFields
+from .joined_numbers import types_of
 from .reduced_before import ReducedBefore
+from .types import ScalarType
 from .values import ArrayValue, follows_order, has_whole_rows, is_unusable, run_of, whole
 
 
@@ -52,7 +54,7 @@ PLAIN_HELP = "write it with NumPy expressions, loops and branches, or keep it ou
 REMEMBERED = (
     "block", "mutable", "pinned", "contiguous", "roots", "stale", "lower", "upper", "depth", "written",
     "changed_in_loop", "common_lengths", "length_parts", "compatible", "checked_lengths", "conformed", "turned",
-    "transposed", "rows_of_one", "in_items", "in_unnamed", "parted", "changes",
+    "transposed", "rows_of_one", "in_items", "in_unnamed", "parted", "changes", "types", "item_types",
 )  # fmt: skip
 
 
@@ -110,6 +112,8 @@ class Builder:
         self.masks: dict[Any, Any] = {}  # where masks hold, until anything is written
         self.reduced = ReducedBefore()  # so are sums, and what is greatest and least
         self.either: set[Expr] = set()  # Python's numbers on one path, NumPy's on another, and what is made of them
+        self.types: dict[str, Any] = {}  # of memory, by name: the types on different paths (see `joined_numbers`)
+        self.item_types: dict[str, Any] = {}  # of the rows of lists of numbers: the types that an item may have
         self.watches: list[Any] = []  # the `try` statements whose bodies are probed, from the outermost on
         self.items_on_demand = 0  # what asks for items one by one, and may stop early, around what is read
 
@@ -328,6 +332,15 @@ class Builder:
         self.is_new(array.name)
         return array
 
+    def note_types(self, array: Array, types: frozenset[ScalarType]) -> None:
+        """The memory is of another type on each path."""
+        if len(types) > 1:
+            self.types[self.root(array)] = types | self.types.get(self.root(array), frozenset())
+
+    def note_items(self, rows: Array, types: frozenset[ScalarType]) -> None:
+        """A list holds numbers of these types, whatever the array of its items is of."""
+        self.item_types[self.root(rows)] = types | self.item_types.get(self.root(rows), frozenset())
+
     def root(self, array: Array) -> str:
         return self.roots.get(array.name, array.name)
 
@@ -350,9 +363,11 @@ class Builder:
         if handle is not None and not copy:
             return handle
         self.check_fresh(value.element)
-        if isinstance(value.element, Const):
-            return self.allocate(name, value.dtype, value.dims, value.element)
-        target = self.allocate(name, value.dtype, value.dims)
+        fill = value.element if isinstance(value.element, Const) else None
+        target = self.allocate(name, value.dtype, value.dims, fill)
+        self.note_types(target, types_of(self, value))
+        if fill is not None:
+            return target
         if (value.has_gaps and not copy) or (value.ndim > 1 and not follows_order(value.element, self.is_in_order)):
             self.uncertain.add(target.name)
         if handle is not None:
@@ -483,6 +498,8 @@ class Builder:
             self.twins[other] |= others - {other}  # by way of the one before, which they may all have been
             self.parted.pop(frozenset((name, other)), None)
         self.stale.pop(name, None)
+        self.types.pop(name, None)
+        self.item_types.pop(name, None)
 
     def twin_if(self, copy: Array, original: Array, one: Expr | None) -> None:
         """Twins, if `one` holds when the program runs (None: perhaps).  Then a write to either is an error."""

@@ -48,6 +48,7 @@ from . import (
     sets,
     special_methods,
     texts,
+    types_that_decide,
     warnings_and_logs,
 )
 from .arithmetic import cast, elementwise, loop_dtypes
@@ -248,8 +249,13 @@ def sample_of(interpreter: Interpreter, value: Any) -> Any:
     return interpreter.build.refuse("the type of this value is not known")
 
 
+def _asked(interpreter: Interpreter, value: Any, ask: Callable[[Any], Any]) -> Any:
+    """What is said of an object of the type of a value."""
+    return types_that_decide.same_answer(interpreter.build, value, lambda on_path: ask(sample_of(interpreter, on_path)))
+
+
 def type_of_value(interpreter: Interpreter, value: Any) -> Any:
-    return Static(type(sample_of(interpreter, value)))
+    return Static(_asked(interpreter, value, type))
 
 
 def has_attribute(interpreter: Interpreter, value: Any, name: Any) -> Any:
@@ -257,7 +263,7 @@ def has_attribute(interpreter: Interpreter, value: Any, name: Any) -> Any:
     text = operators.plain(name)
     if isinstance(value, Static) and not attributes.is_lasting(value.value):
         return interpreter.outside(text, HasAttribute(value.value, text))
-    return constant(hasattr(sample_of(interpreter, value), text))
+    return constant(_asked(interpreter, value, lambda sample: hasattr(sample, text)))
 
 
 def is_callable(interpreter: Interpreter, value: Any) -> Any:
@@ -265,7 +271,7 @@ def is_callable(interpreter: Interpreter, value: Any) -> Any:
 
 
 def is_scalar(interpreter: Interpreter, value: Any) -> Any:
-    return constant(np.isscalar(sample_of(interpreter, value)))
+    return constant(_asked(interpreter, value, np.isscalar))
 
 
 def is_iterable(interpreter: Interpreter, value: Any) -> Any:
@@ -451,7 +457,7 @@ def make_dict(cls: type) -> Callable[..., Any]:
 
 
 def is_instance(interpreter: Interpreter, value: Any, kind: Any) -> Any:
-    return constant(isinstance(sample_of(interpreter, value), operators.plain(kind)))
+    return constant(_asked(interpreter, value, lambda sample: isinstance(sample, operators.plain(kind))))
 
 
 def static_integer(interpreter: Interpreter, value: Any, what: Static) -> Any:

@@ -72,6 +72,7 @@ from .numpy import (  # noqa: F401 (register)
 from .numpy.table import METHODS, TABLE
 from .outside import Fixed, InGroup, MadeOf, Place, parts_of_partial
 from .source import MADE_HERE, has_derivative, read, unwrap
+from .types_that_decide import note_results
 from .user import call_rule
 from .values import (
     NONE,
@@ -92,6 +93,7 @@ from .values import (
 from .without_rules import name_of, unknown
 
 if TYPE_CHECKING:
+    from .builder import Builder
     from .interpret import Interpreter
 
 TOO_LARGE = (math.factorial, math.comb, math.perm)  # what they make of small numbers may have more than 64 bits
@@ -274,7 +276,7 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         if target in TABLE or composition_of(target):
             _refuse_dicts(interpreter, target, [*args, *kwargs.values()])
         if target in TABLE:
-            return TABLE[target](build, *args, **kwargs)
+            return _with_types(build, target, args, kwargs, TABLE[target](build, *args, **kwargs))
         if target in primitives.GENERATED:
             return primitives.GENERATED[target](build, *args)
         if target in COMPLEX_MATH:
@@ -293,7 +295,7 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
     except NotConstant:
         _refuse_run_time(interpreter, name_of(target))
     if composition := composition_of(target):
-        made = call_composition(interpreter, composition, args, kwargs)
+        made = _with_types(build, target, args, kwargs, call_composition(interpreter, composition, args, kwargs))
         return creation.in_order_of(build, target, made, [*args, *kwargs.values()])
     if target in compositions.ROUTINES:
         return call_composition(interpreter, compositions.ROUTINES[target], args, kwargs)
@@ -539,6 +541,13 @@ def drawn(interpreter: Interpreter, source: RandomSource, name: str, args: list[
         return interpreter.build.refuse(f"{name}: {_binding_text(problem)}", "this argument is not supported")
 
 
+def _with_types(build: Builder, target: Any, args: list[Any], kwargs: dict[str, Any], made: Any) -> Any:
+    if isinstance(target, np.ufunc) or "dtype" in kwargs:
+        return made
+    module = getattr(target, "__module__", None) or ""
+    return note_results(build, name_of(target).split(".")[-1], module, [*args, *kwargs.values()], made)
+
+
 def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
     build = interpreter.build
     if isinstance(owner, Differentiated):
@@ -575,7 +584,9 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
         indexing.write(build, indexing.memory_of(build, owner), args[0])
         return NONE
     try:
-        return function(build, owner, *args, **kwargs)
+        made = function(build, owner, *args, **kwargs)
+        given = [] if "dtype" in kwargs else [owner, *args]
+        return note_results(build, name, "", given, made)
     except TypeError as problem:
         if isinstance(problem, ArgumentError) or not _is_binding(problem):
             raise

@@ -123,10 +123,10 @@ def _results(interpreter: Interpreter, result: Any, title: str, outs: list[Var |
     """Fresh variables and arrays for the results of a call."""
     build = interpreter.build
     match result:
-        case ("scalar", dtype, weak):
+        case ("scalar", dtype, weak, types):
             var = Var(build.names.fresh(f"{_identifier(title)}_out"), dtype)
             outs.append(var)
-            return Scalar(var, weak)
+            return Scalar(var, weak, types)
         case ("array", dtype, ndim):
             name = build.names.fresh(f"{_identifier(title)}_out")
             dims = tuple(Var(build.names.fresh(f"{name}_n{k}"), INT64) for k in range(ndim))

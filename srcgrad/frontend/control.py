@@ -34,6 +34,7 @@ from .branches import branch
 from .carried import repeat, settle
 from .grid_loops import loop_over_grid
 from .growing_lists import WrittenOut
+from .joined_numbers import types_of_any
 from .liveness import assigned
 from .recursion import NotYetKnown
 from .run_over import RunOver
@@ -126,7 +127,8 @@ def _over_array(interpreter: Interpreter, node: ast.For, items: list[Any], run_o
     saved = save(interpreter)
     try:
         held = whole(interpreter.build.stored(operators.as_array(interpreter, TupleValue(tuple(items))), "items"))
-        number = lambda index: Scalar(expressions.element(held, index).expr, items[0].weak)
+        types = types_of_any(interpreter.build, items)
+        number = lambda index: Scalar(expressions.element(held, index).expr, items[0].weak, types)
         rolled(interpreter, node, Indexed(held.dims[0], number, (held,)))
         run_over.check()
         return True
@@ -165,7 +167,7 @@ def rolled(interpreter: Interpreter, node: ast.For, over: Any, is_short: bool = 
         def item(index: Expr) -> Any:
             inner = remap(held, held.dims[1:], [index, *(Axis(k) for k in range(held.ndim - 1))])
             interpreter.build.check_fresh(inner.element)
-            return inner if inner.dims else Scalar(inner.element)
+            return inner if inner.dims else Scalar(inner.element, types=inner.types)
     else:
         interpreter.build.refuse("a for loop runs over a range, an array or a tuple")
     start, stop, step = (

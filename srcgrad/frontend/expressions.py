@@ -280,7 +280,7 @@ def _before(interpreter: Interpreter, value: Any, changed: set[Any]) -> Any:
     match value:
         case Scalar(expr=expr):
             touched = reads_any(interpreter.build, value, changed)
-            return Scalar(interpreter.build.variable("t", expr), value.weak) if touched else value
+            return replace(value, expr=interpreter.build.variable("t", expr)) if touched else value
         case ArrayValue() if value.handle is None and not value.is_window:  # views show what is written
             if not reads_any(interpreter.build, value, changed):
                 return value
@@ -404,7 +404,7 @@ def refuse_step_of_zero(build: Builder, over: Range) -> None:
 
 def element(value: ArrayValue, index: Expr) -> Any:
     inner = remap(value, value.dims[1:], [index, *(Axis(k) for k in range(value.ndim - 1))])
-    return inner if inner.dims else Scalar(inner.element)
+    return inner if inner.dims else Scalar(inner.element, types=inner.types)
 
 
 # --------------------------------------------------------------------------------------------------- subscripts
@@ -483,7 +483,7 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
     else:
         out = indexing.subscript(interpreter.build, owner, index)
     if out.ndim == 0 and not any(isinstance(i, Static) and i.value is Ellipsis for i in index):
-        return Scalar(out.element)
+        return Scalar(out.element, types=out.types)
     if isinstance(owner, Flat) or (out.is_window and indexing.is_copied(index)):
         return whole(interpreter.build.materialize(ArrayValue(out.dims, out.element), copy=True))
     return out

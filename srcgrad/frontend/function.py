@@ -20,7 +20,7 @@ from ..ir.walk import statements, targets, variables
 from ..passes.info import Info
 from ..rules.compositions import deques
 from ..rules.device import RESERVED as RESERVED_ON_DEVICE
-from . import expressions, lists, one_of, optional
+from . import expressions, lists, one_of, optional, types_that_decide
 from .arguments import parameter, type_of
 from .builder import WrittenAfterAll
 from .interpret import Interpreter
@@ -406,6 +406,8 @@ class _Job:
         if not text.whole:
             self.build.span = self.interpreter.ended_at
             self.build.refuse("a text with arrays or objects in it is no result", "return them beside the text")
+        self.build.span = self.interpreter.ended_at
+        types_that_decide.check_text(self.build, text)
         values = [stopped(self.build, value) for value in text.values]
         parts = tuple(self.leaf_outputs(value, f"{name}_{k}") for k, value in enumerate(values))
         return Group(parts, TextKind(str(text)))

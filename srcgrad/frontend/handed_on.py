@@ -14,6 +14,8 @@ from ..ir.walk import numbers_set, variables
 from . import identities, resized
 from .aliases import arrays_of, note_twins, value_leaves
 from .arithmetic import cast
+from .joined_numbers import types_of
+from .types import ScalarType
 from .values import (
     ArrayValue,
 )
@@ -36,6 +38,7 @@ def in_other_memory(
     build = interpreter.build
     check_same_shape(interpreter, name, value.dims, dims)
     own = build.allocate(name, dtype, dims)
+    build.note_types(own, types_of(build, value) | {ScalarType(dtype)})
     build.each(dims, lambda index: Store(own, index, cast(value.at(index), dtype)))
     note_twins(interpreter, name, own, value)
     return own

@@ -18,7 +18,7 @@ from ..passes.info import Info
 from .arguments import parameter
 from .arithmetic import cast
 from .builder import WrittenAfterAll
-from .joined_numbers import join_scalars
+from .joined_numbers import join_scalars, with_types
 from .outside import Place
 from .recursion import Instance, NotYetKnown, Summary
 from .types import ArrayType
@@ -164,13 +164,13 @@ class _End:
         )
 
     def scalar(self, value: Scalar, known: Any, name: str) -> Any:
-        dtype, weak = value.dtype, value.weak
+        joined = with_types(self.build, value)
         if known is not None:
-            joined = join_scalars(value, Scalar(Const(known[1].type(0).item(), known[1]), known[2]))
-            dtype, weak = joined.dtype, joined.weak
+            joined = join_scalars(joined, Scalar(Const(known[1].type(0).item(), known[1]), known[2], known[3]))
+        dtype = joined.dtype
         expr = cast(value.expr, dtype)
         self.leaves.append(expr if isinstance(expr, (Const, Var)) else self.build.variable(name, expr))
-        return ("scalar", dtype, weak)
+        return ("scalar", dtype, joined.weak, joined.types)
 
     def array(self, value: ArrayValue, known: Any, name: str) -> Any:
         """An argument that is returned as it is; else memory of the function's own, in C order."""

@@ -2,30 +2,40 @@
 
 t = 0              t is uint8, and known to be Python's int or NumPy's uint8:  t + v, of uint8, is uint8 on both
 if c: t = u[i]     paths;  t - 1 is -1 on one and 255 on the other, and is refused
+
+n = 1              n is float64, and known to be an int or a float:  n * x is the same on both paths;
+if c: n = 0.5      isinstance(n, int) is not, and what an array made of n holds after a write, and both are refused
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ..ir.expressions import BOOL, INT64, Const, Expr, Var
+from ..ir.expressions import BOOL, INT64, Array, Const, Expr, Load, Var
 from .types import ScalarType
-from .values import Scalar
+from .values import ArrayValue, Scalar
+
+if TYPE_CHECKING:
+    from .builder import Builder
 
 MAY_WRAP = frozenset(("add", "sub", "mul", "neg", "pow", "abs", "invert", "lshift"))
+BY_ZERO = ("floordiv", "mod", "fmod")
+LOGICAL = ("add", "invert")  # of two bools of NumPy's: 1 + 1 is True
+WITHIN_A_DOMAIN = frozenset((  # nan outside, and a complex number of a complex one
+    "sqrt", "log", "log2", "log10", "log1p", "arcsin", "arccos", "arccosh", "arctanh", "pow",
+))  # fmt: skip
 
 
 def join_scalars(x: Scalar, y: Scalar) -> Scalar:
     """A number of the type that a variable for either has."""
     dtype, weak = _common_type(x, y)
-    types = {kind for value in (x, y) for kind in types_of(value)}
-    is_mixed = len(types) > 1 and any(_is_small(kind) for kind in types)
-    return Scalar(Var("", dtype), weak, frozenset(types) if is_mixed else frozenset())
+    types = types_of(None, x) | types_of(None, y)
+    return Scalar(Var("", dtype), weak, several(types))
 
 
 def _common_type(x: Scalar, y: Scalar) -> tuple[np.dtype, bool]:
@@ -60,24 +70,60 @@ def is_as(x: Scalar, y: Scalar) -> bool:
     return x.dtype == y.dtype and x.weak == y.weak and x.types == y.types
 
 
-def types_of(value: Scalar) -> frozenset[ScalarType]:
-    """The types that it has on one path or another."""
-    return value.types or frozenset((ScalarType(value.dtype, value.weak),))
+def types_of(builder: Builder | None, value: Scalar | ArrayValue) -> frozenset[ScalarType]:
+    """The types that it has on one path or another; those of the elements of an array."""
+    element = value.expr if isinstance(value, Scalar) else value.element
+    known = value.types
+    if not known and builder is not None and builder.types and isinstance(element, Load):
+        known = builder.types.get(builder.root(element.array), known)
+    return known or frozenset((ScalarType(value.dtype, isinstance(value, Scalar) and value.weak),))
 
 
 def _is_small(kind: ScalarType) -> bool:
     return kind.dtype.kind in "iu" and kind.dtype != INT64 and not kind.weak
 
 
-def small_types(value: Any) -> list[np.dtype]:
-    return sorted((kind.dtype for kind in value.types if _is_small(kind)), key=str) if isinstance(value, Scalar) else []
+def types_of_any(builder: Builder, values: Iterable[Scalar]) -> frozenset[ScalarType]:
+    """Those of a number that is any of these, if there are several."""
+    return several(frozenset(kind for value in values for kind in types_of(builder, value)))
 
 
-def computes_apart(op: str, dtypes: set[np.dtype]) -> bool:
-    """Do these dtypes give different numbers, also where the numbers are of a program's size?"""
-    if op in ("floordiv", "mod"):
-        return len({dtype.kind in "iu" for dtype in dtypes}) > 1  # by zero
-    return any(_wraps_early(op, dtype) for dtype in dtypes)
+def several(types: frozenset[ScalarType]) -> frozenset[ScalarType]:
+    return types if len(types) > 1 else frozenset()
+
+
+def with_types(builder: Builder, value: Scalar) -> Scalar:
+    """An element of memory that has a type by each path, as a number that stays what it is."""
+    types = several(types_of(builder, value))
+    return replace(value, types=types) if types else value
+
+
+def rank(kind: ScalarType) -> int:
+    """The higher, the more numbers there are of this kind."""
+    return "buifc".index(kind.dtype.kind)
+
+
+def small_types(types: Iterable[ScalarType]) -> list[np.dtype]:
+    return sorted((kind.dtype for kind in types if _is_small(kind)), key=str)
+
+
+def computes_apart(op: str, values: Sequence[Any], types: Collection[ScalarType]) -> bool:
+    """Does an operation with results of these types give different numbers, also where they are of a program's size?"""
+    dtypes = {kind.dtype for kind in types}
+    if len(dtypes) < 2:
+        return False
+    kinds = {dtype.kind for dtype in dtypes}
+    is_whole = {kind.dtype.kind in "iub" for kind in types if not kind.weak}  # Python's own agree, or raise
+    last = values[-1].value if isinstance(values[-1], Scalar) and values[-1].is_constant else None
+    if op in BY_ZERO:
+        return len(is_whole) > 1 and not last
+    if op == "pow" and len(is_whole) > 1 and not (last is not None and np.real(last) >= 0):  # 2 ** -1
+        return True
+    if op in WITHIN_A_DOMAIN and "c" in kinds and len(kinds) > 1:
+        return not (op == "pow" and isinstance(last, int))
+    if op == "reciprocal" and len(is_whole) > 1:
+        return True
+    return (op in LOGICAL and "b" in kinds) or any(_wraps_early(op, dtype) for dtype in dtypes)
 
 
 def _wraps_early(op: str, dtype: np.dtype) -> bool:
@@ -86,12 +132,54 @@ def _wraps_early(op: str, dtype: np.dtype) -> bool:
     return op in MAY_WRAP and dtype.kind in "iu" and dtype.itemsize <= 2
 
 
-def on_each_path(values: Sequence[Any]) -> Iterator[list[Any]]:
+def are_joined(builder: Builder, values: Iterable[Any]) -> bool:
+    """Is one of them of another type on each path?"""
+    numbers = [value for value in values if isinstance(value, (Scalar, ArrayValue))]
+    if not builder.types:
+        return any(value.types for value in numbers)
+    return any(len(types_of(builder, value)) > 1 for value in numbers)
+
+
+def on_each_path(builder: Builder, values: Sequence[Any]) -> Iterator[list[Any]]:
     """The operands as they are on one path after another: numbers of any type that they may have."""
-    choices = [types_of(v) if isinstance(v, Scalar) and v.types else (None,) for v in values]
+    choices = [_choices(builder, value) for value in values]
     for chosen in product(*choices):
         yield [_as(value, kind) for value, kind in zip(values, chosen, strict=True)]
 
 
+def _choices(builder: Builder, value: Any) -> Sequence[ScalarType | None]:
+    types = types_of(builder, value) if isinstance(value, (Scalar, ArrayValue)) else frozenset()
+    return sorted(types, key=str) if len(types) > 1 else (None,)
+
+
 def _as(value: Any, kind: ScalarType | None) -> Any:
-    return value if kind is None else replace(value, expr=Var("", kind.dtype), weak=kind.weak, types=frozenset())
+    if kind is None:
+        return value
+    if isinstance(value, ArrayValue):
+        return ArrayValue(value.dims, Load(Array("", kind.dtype, ()), ()))
+    return replace(value, expr=Var("", kind.dtype), weak=kind.weak, types=frozenset())
+
+
+def refuse_joined(builder: Builder, types: Iterable[ScalarType], because: str, *, is_array: bool = False) -> NoReturn:
+    """What is asked for depends on the type that a number has by the path taken; `because`: with a place for a type."""
+    small = small_types(types)
+    if small:
+        builder.refuse(
+            f"a number is {small[0]} on one path, and of another type on another",
+            f"int(…), or np.{small[0]}(…), for one type on both paths",
+            because=because.format(small[0]),
+        )
+    narrow, *_, wide = (
+        str(kind.dtype) if is_array else kind.name for kind in sorted(types, key=lambda kind: (rank(kind), str(kind)))
+    )
+    if is_array:
+        builder.refuse(
+            f"an array is of {narrow} on one path, and of {wide} on another",
+            f"make it of {wide} on both paths:  dtype=np.{wide},  or numbers of one type in it",
+            because=because.format(narrow),
+        )
+    builder.refuse(
+        f"a number is {narrow} on one path, and {wide} on another",
+        f"{wide}(…), or a constant of that type, for one type on both paths",
+        because=because.format(narrow),
+    )

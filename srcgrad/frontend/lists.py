@@ -40,7 +40,9 @@ from . import (
 )
 from .aliases import arrays_of, is_seen_elsewhere, note_twins
 from .arithmetic import cast
+from .joined_numbers import several, types_of
 from .list_rows import Row, common_row, places_of, row_of, row_of_list
+from .types import ScalarType
 from .values import (
     NONE,
     ArrayValue,
@@ -103,6 +105,8 @@ def fill(
         build.check_fresh(held.element)
         place = lambda index: (affine.add(start, index[0]), *index[1:])
         build.each(held.dims, lambda index: Store(rows, place(index), cast(held.at(index), rows.dtype)))
+        if inner is None:
+            build.note_items(rows, item_types(interpreter, value))
         is_second = rows.name in build.all_twins(build.root(value.rows))
         note_shared(interpreter, rows, value.rows)
         build.rows_of_one |= {rows.name} if is_second or build.root(value.rows) in build.rows_of_one else set()
@@ -124,6 +128,7 @@ def put(interpreter: Interpreter, rows: Array, place: Expr, item: Any, inner: An
         return
     identities.give_away(interpreter, item, rows)
     if isinstance(item, Scalar):
+        build.note_items(rows, types_of(build, item))
         build.emit(Store(rows, (place,), cast(item.expr, rows.dtype)))
         return
     if isinstance(item, TupleValue):
@@ -259,6 +264,8 @@ def store(interpreter: Interpreter, owner: Items, index: Any, value: Any) -> Non
         item_names.note_moved(interpreter, owner.rows)
         list_parts.put(interpreter, owner.rows, target.element.index[0], value, owner.inner)
         return
+    if isinstance(value, Scalar):
+        build.note_items(owner.rows, item_types(interpreter, owner) | types_of(build, value))
     stale = set(build.stale)
     indexing.write(build, target, as_values(interpreter, value))
     if owner.rows.ndim > 1:
@@ -310,6 +317,13 @@ def are_numbers(value: Items, other: Items) -> bool:
     return value.rows.ndim == other.rows.ndim == 1 and value.inner is other.inner is None
 
 
+def item_types(interpreter: Interpreter, value: Items) -> frozenset[ScalarType]:
+    """The types that an item may have, of a list of numbers."""
+    build = interpreter.build
+    own = frozenset((ScalarType(value.rows.dtype, bool(value.weak)),))
+    return build.item_types.get(build.root(value.rows), own)
+
+
 def array_of_items(interpreter: Interpreter, value: Items) -> ArrayValue:
     """The list as an array."""
     dims = (interpreter.build.pin(value.length), *value.rows.dims[1:])
@@ -321,7 +335,8 @@ def item_at(interpreter: Interpreter, value: Items, place: Expr) -> Any:
     row = value.rows.dims[1:]
     interpreter.build.check_fresh(Load(value.rows, axes(value.rows.ndim)))
     if not row:
-        return Scalar(Load(value.rows, (place,)), bool(value.weak))
+        types = item_types(interpreter, value)
+        return Scalar(Load(value.rows, (place,)), bool(value.weak), several(types))
     if lists_of_none.is_nothing(value):
         return NONE
     if isinstance(value.inner, Layout):
@@ -524,7 +539,7 @@ def as_operand(interpreter: Interpreter, value: Any) -> Any:
 
 def run_over(interpreter: Interpreter, value: Any) -> Any:
     """What a loop runs over: lists whose items are not NumPy's item by item, others as arrays."""
-    if isinstance(value, Items) and (value.weak or value.inner is not None):
+    if isinstance(value, Items) and (value.weak or value.inner is not None or len(item_types(interpreter, value)) > 1):
         return item_by_item(interpreter, value)
     return value if isinstance(value, Indexed) else as_values(interpreter, value)
 

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..ir.expressions import BOOL, Const
 from . import one_of
+from .joined_numbers import several, types_of
 from .liveness import assigned
 from .types import ArrayType, ScalarType
-from .values import UNDEFINED, ArrayValue, Closure, OneOf, Scalar, Static, Template, TupleValue, constant
+from .values import UNDEFINED, ArrayValue, Closure, OneOf, Scalar, Static, Template, TupleValue, constant, whole
 
 if TYPE_CHECKING:
+    from .builder import Builder
     from .interpret import Interpreter
     from .source import Source
 
@@ -43,12 +45,12 @@ class Pack:
                 return ("constant", known, weak)
             case Scalar(expr=expr, weak=weak):
                 self.add(name, expr, ScalarType(expr.dtype, weak))
-                return ("leaf", expr.dtype.str, weak)
+                return ("leaf", expr.dtype.str, weak, several(types_of(build, value)))
             case ArrayValue():
                 handle = build.stored(value, name)
                 order = "C" if handle.name in build.contiguous and handle.name not in build.uncertain else "A"
                 self.add(name, handle, ArrayType(handle.dtype, handle.ndim, order))
-                return ("leaf", handle.dtype.str, handle.ndim)
+                return ("leaf", handle.dtype.str, handle.ndim, several(types_of(build, whole(handle))))
             case TupleValue(items=items, kind=kind):
                 return ("tuple", kind, tuple(self.pack(f"{name}_{k}", item) for k, item in enumerate(items)))
             case Static(value=Template() as text):
@@ -105,7 +107,8 @@ def free_names(closure: Closure) -> list[str]:
 class Unpack:
     """The inverse of `Pack`: values on other leaves."""
 
-    def __init__(self, pack: Pack, leaves: list[Any]) -> None:
+    def __init__(self, pack: Pack, leaves: list[Any], build: Builder) -> None:
+        self.build = build
         self.objects, self.nodes, self.leaves = pack.objects, pack.nodes, iter(leaves)
         self.closures: dict[int, Closure] = {}
 
@@ -115,8 +118,11 @@ class Unpack:
                 return constant(value)
             case ("constant", known, weak):
                 return Scalar(known, weak)
-            case ("leaf", *_):
-                return next(self.leaves)
+            case ("leaf", _, _, types):
+                leaf = next(self.leaves)
+                if isinstance(leaf, ArrayValue) and leaf.handle is not None:
+                    self.build.note_types(leaf.handle, types)
+                return replace(leaf, types=types) if isinstance(leaf, Scalar) else leaf
             case ("tuple", kind, parts):
                 return TupleValue(tuple(self.unpack(part) for part in parts), kind)
             case ("text", text, is_whole, parts):
@@ -144,7 +150,7 @@ def starter(source: Source, function: Any, shape: Any, around: Any, pack: Pack) 
     def start(interpreter: Interpreter, leaves: list[Any]) -> Any:
         from .interpret import Frame
 
-        unpack = Unpack(pack, leaves)
+        unpack = Unpack(pack, leaves, interpreter.build)
         env = {name: unpack.unpack(part) for name, part in shape[1]}
         parent = unpack.unpack(around).frame if around is not None else None
         return interpreter.enter(Frame(source, function, env, parent), source.node)

@@ -18,6 +18,7 @@ from ..ir.walk import loads
 from . import expressions, identities, list_rows, lists, one_of, operators, records
 from .aliases import arrays_of, value_leaves
 from .arithmetic import cast
+from .joined_numbers import types_of_any
 from .numpy import indexing
 from .recursion import NotYetKnown
 from .values import ArrayValue, OneOf, Scalar, Slice, TupleValue, constant, new_list, static_int, whole
@@ -105,7 +106,7 @@ def item(interpreter: Interpreter, owner: TupleValue, at: Any) -> Any:
             value = expressions.element(array, cast(at.expr, INT64))
             if len({v.weak for v in owner.items}) > 1:
                 interpreter.build.either.add(value.expr)
-            return Scalar(value.expr, all(v.weak for v in owner.items))
+            return Scalar(value.expr, all(v.weak for v in owner.items), types_of_any(interpreter.build, owner.items))
         if isinstance(at, Scalar) and _are_alike(owner.items):
             if _are_its_own(interpreter, owner):
                 return lists.subscripted(interpreter, lists.in_rows(interpreter, "items", owner), at)

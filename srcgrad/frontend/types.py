@@ -22,6 +22,10 @@ class ScalarType:
     dtype: np.dtype
     weak: bool = False
 
+    @property
+    def name(self) -> str:
+        return type(self.dtype.type(0).item()).__name__ if self.weak else f"np.{self.dtype.type.__name__}"
+
     def number(self, value: Any) -> Any:
         """A value as a number of this type; of one that stood among complex ones, what it was."""
         number = self.dtype.type(value if self.dtype.kind == "c" else value.real)

@@ -32,7 +32,7 @@ class NotConstant(Exception):
 class Scalar:
     """A number.  `weak`: a Python number, which takes the dtype of the NumPy value that it meets (NEP 50).
 
-    `types`: those that it has on different paths, where a small integer of NumPy's is one (see `joined_numbers`).
+    `types`: those that it has on different paths, where these differ (see `joined_numbers`).
     """
 
     expr: Expr
@@ -56,11 +56,15 @@ class Scalar:
 
 @dataclass(frozen=True)
 class ArrayValue:
-    """An array: `element` is its value at the index (Axis(0), Axis(1), …).  It may or may not be memory."""
+    """An array: `element` is its value at the index (Axis(0), Axis(1), …).  It may or may not be memory.
+
+    `types`: of what is no memory, those of its elements on different paths (see `joined_numbers`).
+    """
 
     dims: tuple[Expr, ...]
     element: Expr
     has_gaps: bool = field(default=False, compare=False)  # every other element, or backwards, of what has no name
+    types: frozenset[ScalarType] = field(default=frozenset(), compare=False)
 
     @property
     def dtype(self) -> np.dtype:
@@ -179,7 +183,7 @@ def remap(value: ArrayValue, dims: tuple[Expr, ...], index: Sequence[Expr]) -> A
     """The array whose element at #0, #1 … is that of `value` at `index`."""
     runs = [run_of(part) for part in index]
     has_gaps = value.has_gaps or any(run is not None and not is_constant(run[2], 1) for run in runs)
-    return ArrayValue(dims, rewrite(value.at(index), affine_inside), has_gaps)
+    return ArrayValue(dims, rewrite(value.at(index), affine_inside), has_gaps, value.types)
 
 
 def affine_inside(expr: Expr) -> Expr:

@@ -17,7 +17,8 @@ from .. import optional
 from ..arguments import SUPPORTED
 from ..arithmetic import cast, element_that_fits
 from ..builder import Builder
-from ..types import DictKind, RecordKind
+from ..types import DictKind, RecordKind, ScalarType
+from ..types_that_decide import types_of_array
 from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, whole
 
 
@@ -92,7 +93,8 @@ def array_of(builder: Builder, value: Any, dtype: np.dtype | None) -> Any:
     if isinstance(value, (Scalar, ArrayValue)):
         refuse_to_drop(builder, value, dtype)
     if isinstance(value, Scalar):
-        return ArrayValue((), cast(value.expr, dtype or value.dtype))
+        types = frozenset[ScalarType]() if dtype else types_of_array(builder, [value])
+        return ArrayValue((), cast(value.expr, dtype or value.dtype), types=types)
     if isinstance(value, ArrayValue):
         return ArrayValue(value.dims, cast(value.element, dtype)) if dtype else value
     if isinstance(value, Static) and value.value is None and dtype is not None and dtype.kind in "fc":  # no number
@@ -112,7 +114,10 @@ def array_of(builder: Builder, value: Any, dtype: np.dtype | None) -> Any:
     if not value.items:
         return ArrayValue((affine.ZERO,), Const(0.0, dtype or FLOAT64))
     parts = [array_of(builder, item, None) for item in value.items]
-    return stack(builder, parts, 0, dtype or common_dtype(parts, value))
+    made = stack(builder, parts, 0, dtype or common_dtype(parts, value))
+    if dtype is None:
+        builder.note_types(made.element.array, types_of_array(builder, parts))  # type: ignore[attr-defined]
+    return made
 
 
 def common_dtype(parts: Sequence[Any], value: TupleValue | None = None) -> np.dtype:

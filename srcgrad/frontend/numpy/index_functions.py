@@ -18,6 +18,7 @@ from ...ir.walk import loads
 from ...rules.names import FUNCTIONS
 from ..arithmetic import cast, cast_value, element_that_fits, elementwise
 from ..builder import Builder
+from ..types_that_decide import check_write
 from ..values import ArrayValue, Scalar, Slice, Static, TupleValue, whole
 from . import indexing
 from .creation import refuse_to_drop
@@ -48,6 +49,7 @@ def _accumulating(ufunc: Any, op: str) -> Handler:
         array, index = target.element.array, target.element.index
         operands = [_steady(build, array_or_number(build, b), array)] if ufunc.nin == 2 else []
         for operand in operands:
+            check_write(build, array, operand, op)
             build.check_fresh(operand.element if isinstance(operand, ArrayValue) else operand.expr)
         build.note_write(array)
         for operand in operands:

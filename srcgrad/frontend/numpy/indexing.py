@@ -27,6 +27,7 @@ from ..arithmetic import (
     real_part,
 )
 from ..builder import Builder
+from ..types_that_decide import check_index, check_write
 from ..values import ArrayValue, Range, Scalar, Slice, Static, TupleValue, remap, run_of, whole
 from .masks import Positions, check_mask, mask_positions, spread_out
 from .slices import as_integer, is_negative, normalize
@@ -96,6 +97,8 @@ def as_index(builder: Builder, item: Any) -> Any:
         if item.value is None or item.value is Ellipsis:
             return item.value
         builder.refuse(f"an array can't be indexed with {item.value!r}")
+    if isinstance(item, (Scalar, ArrayValue)):
+        check_index(builder, item)
     if isinstance(item, ArrayValue):
         if item.dtype.kind not in "iub":
             builder.refuse("arrays used as indices must be of integer or boolean dtype", error=IndexArgumentError)
@@ -268,6 +271,7 @@ def write(builder: Builder, target: ArrayValue, value: Any, *, op: str | None = 
         memory_of(builder, target)
     assert isinstance(target.element, Load)
     array = target.element.array
+    check_write(builder, array, builder_array(builder, value) if isinstance(value, TupleValue) else value, op)
     is_distinct = isinstance(target, Distinct)
     target = _with_own_indices(builder, target)
     index, dims = target.element.index, target.dims  # type: ignore[attr-defined]
@@ -384,6 +388,7 @@ def masked_write(builder: Builder, target: ArrayValue, mask: ArrayValue, value: 
             return False
     elif not isinstance(value, Scalar):
         return False
+    check_write(builder, array, value, op)
     check_mask(builder, mask, target, 0)
     if isinstance(value, Scalar) and loads(value.expr):  # the right side comes first: it may be about to change
         value = Scalar(builder.variable("t", value.expr), value.weak)

@@ -1,0 +1,146 @@
+"""Where the type of a number decides what is computed, and it has one by each path: refused there, and nowhere else.
+
+n = 1                     n * x[0], np.array([n, 0.5])    →    the same on both paths
+if c: n = 0.5             isinstance(n, int), a = np.array([n, 2]); a[0] = 2.7, x[n] of True and 2    →    refused
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..ir.expressions import BOOL, INT64, Array, Load
+from .arithmetic import PYTHON_KINDS, loop_dtypes
+from .builder import Builder
+from .joined_numbers import are_joined, on_each_path, rank, refuse_joined, types_of
+from .types import ScalarType
+from .values import ArrayValue, Scalar, Template, TupleValue
+
+MOST_PATHS = 256  # of a function's arguments, asked one by one
+SUMS = ("sum", "prod", "cumsum", "cumprod", "trace")  # of bools these are whole numbers
+OF_ONE_TYPE = frozenset((  # whatever the type of the arguments is
+    "linspace", "logspace", "geomspace", "mean", "average", "median", "std", "var", "interp", "astype", "argmax",
+    "argmin", "argsort", "nonzero", "flatnonzero", "searchsorted", "count_nonzero", "digitize", "lexsort", "any", "all",
+))  # fmt: skip
+FLOATING_MODULES = ("numpy.linalg", "numpy.fft", "numpy.random", "scipy")
+
+
+def refuse_types(builder: Builder, value: Scalar | ArrayValue, because: str) -> None:
+    """Where a value has a type by each path, and what follows is not the same for them."""
+    types = types_of(builder, value)
+    if len({(kind.dtype, kind.weak) for kind in types}) > 1:
+        refuse_joined(builder, types, because, is_array=isinstance(value, ArrayValue))
+
+
+def same_answer(builder: Builder, value: Any, ask: Callable[[Any], Any]) -> Any:
+    """What is said of a value of its type, on whatever path."""
+    if not isinstance(value, (Scalar, ArrayValue)) or not are_joined(builder, [value]):
+        return ask(value)
+    answers = [ask(on_path) for (on_path,) in on_each_path(builder, [value])]
+    if any(type(answer) is not type(answers[0]) or answer != answers[0] for answer in answers):
+        refuse_joined(builder, types_of(builder, value), "what is asked here has another answer for {}")
+    return answers[0]
+
+
+# ---------------------------------------------------------------------------------------------- what is made of them
+
+
+def types_of_array(builder: Builder, parts: Sequence[Any]) -> frozenset[ScalarType]:
+    """The types that an array of these has on the different paths, if there are several."""
+    if not are_joined(builder, parts):
+        return frozenset()
+    return frozenset(
+        ScalarType(np.result_type(*(part.dtype for part in on_path))) for on_path in _paths(builder, parts)
+    )
+
+
+def _paths(builder: Builder, values: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """Each path, or, where there are too many, those of the narrowest and of the widest type of each."""
+    if np.prod([float(len(types_of(builder, value))) for value in values]) <= MOST_PATHS:
+        yield from on_each_path(builder, values)
+        return
+    for end in (min, max):
+        yield [end((on_path for (on_path,) in on_each_path(builder, [v])), key=_width) for v in values]
+
+
+def _width(value: Any) -> tuple[int, int]:
+    return rank(ScalarType(value.dtype)), value.dtype.itemsize
+
+
+def note_results(builder: Builder, name: str, module: str, given: Iterable[Any], made: Any) -> Any:
+    """What a function makes of numbers or arrays that have a type by each path has one, too."""
+    numbers = [leaf for value in given for leaf in _leaves(value)]
+    if not are_joined(builder, numbers) or name in OF_ONE_TYPE or module.startswith(FLOATING_MODULES):
+        return made
+    types = set()
+    for on_path in _paths(builder, numbers):
+        dtype = np.result_type(*map(_operand, on_path))
+        types.add(ScalarType(np.result_type(dtype, INT64) if dtype == BOOL and name in SUMS else dtype))
+    return _with_types(builder, made, frozenset(types)) if len(types) > 1 else made
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, TupleValue):
+        for item in value.items:
+            yield from (
+                Scalar(leaf.expr, types=leaf.types) if isinstance(leaf, Scalar) else leaf for leaf in _leaves(item)
+            )
+    elif isinstance(value, (Scalar, ArrayValue)):
+        yield value
+
+
+def _operand(value: Any) -> Any:
+    weak = isinstance(value, Scalar) and value.weak and value.dtype != BOOL
+    return PYTHON_KINDS[value.dtype.kind](0) if weak else value.dtype
+
+
+def _with_types(builder: Builder, made: Any, types: frozenset[ScalarType]) -> Any:
+    if isinstance(made, TupleValue):
+        return TupleValue(tuple(_with_types(builder, item, types) for item in made.items), made.kind, made.identity)
+    is_of_these = isinstance(made, (Scalar, ArrayValue)) and made.dtype == np.result_type(*(t.dtype for t in types))
+    if not is_of_these or len(types_of(builder, made)) > 1:
+        return made
+    if isinstance(made, Scalar):
+        return Scalar(made.expr, made.weak, types)
+    if isinstance(made.element, Load):
+        builder.note_types(made.element.array, types)
+        return made
+    return type(made)(made.dims, made.element, made.has_gaps, types)
+
+
+# ------------------------------------------------------------------------------------------------- what is asked
+
+
+def check_write(builder: Builder, array: Array, value: Any, op: str | None) -> None:
+    """A write to memory that is of whole numbers on one path cuts what is stored there, on that path alone."""
+    memory = builder.types.get(builder.root(array)) if builder.types else None
+    if not memory:
+        return
+    value = value if isinstance(value, (Scalar, ArrayValue)) else None
+    for kind in sorted(memory, key=str):
+        current = ArrayValue((), Load(Array("", kind.dtype, ()), ()))
+        for (stored,) in on_each_path(builder, [value]):
+            if op is not None and stored is not None:
+                stored = ScalarType(loop_dtypes(builder, op, (current, stored), python=True)[-1])
+            if stored is None or rank(ScalarType(stored.dtype)) > rank(kind):
+                refuse_joined(builder, memory, "what is stored there is made one of {}", is_array=True)
+
+
+def check_index(builder: Builder, item: Scalar | ArrayValue) -> None:
+    """A bool takes no axis, an array of bools is a mask, and a number is a place."""
+    types = types_of(builder, item)
+    if len({kind.dtype == BOOL for kind in types}) > 1:
+        because = "as an index, {} is no place: it says whether something is taken"
+        refuse_joined(builder, types, because, is_array=isinstance(item, ArrayValue))
+
+
+def check_text(builder: Builder, text: Template) -> None:
+    """2 and 2.0 are other texts, unless a format says how they are written."""
+    formats = [spec for _, field, spec, _ in string.Formatter().parse(text) if field is not None]
+    for value, spec in zip(text.values, formats, strict=True):
+        types = types_of(builder, value)
+        if len({kind.dtype.kind for kind in types}) > 1 and (spec or "")[-1:] not in tuple("eEfFgG%"):
+            refuse_joined(builder, types, "the text says {} otherwise")
