@@ -11,7 +11,8 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..ir import affine
-from ..ir.expressions import FLOAT64, INT64, Call, Const
+from ..ir.expressions import FLOAT64, INT64, Call, Const, Load
+from ..ir.nodes import Store
 from ..rules.compositions import python
 from ..rules.names import MATH
 from . import (
@@ -34,6 +35,7 @@ from .values import (
     Unpacked,
     constant,
     new_list,
+    whole,
 )
 
 if TYPE_CHECKING:
@@ -184,9 +186,27 @@ def choose_extremum(op: str) -> Callable[..., Any]:
             out = elementwise(build, op, (out, other), python=True)
             if len({number.weak for number in numbers}) > 1:
                 build.either.add(out.expr)
-        return out
+        return _as_one_of_them(build, op, [value for value in args if isinstance(value, ArrayValue)], out)
 
     return builtin
+
+
+def _as_one_of_them(build: Builder, name: str, arrays: list[ArrayValue], found: Scalar) -> Scalar | ArrayValue:
+    """Python returns one of the arguments: an array without axes by another name, which may be written."""
+    if any(value.ndim for value in arrays):
+        build.refuse(
+            f"{name} of an array with one element and of a number is the one or the other",
+            f"np.{name}imum, or its element:  x[0]",
+        )
+    memory = [value.element.array for value in arrays if isinstance(value.element, Load)]
+    if not memory:
+        return found
+    own = build.allocate("t", found.dtype, ())
+    build.emit(Store(own, (), found.expr))
+    build.note_types(own, found.types)
+    for array in memory:
+        build.twin(own, array)
+    return whole(own)
 
 
 def length_of_vector(interpreter: Interpreter, *values: Any) -> Any:
