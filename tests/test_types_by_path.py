@@ -115,9 +115,28 @@ def message(x, c):
     return x * n
 
 
+def made_of_one_type(x, c):
+    n = 1 if c else 0.5
+    a = np.array([n, 2, 3])
+    b, d = a.astype(float), np.asarray([n, 1, 2], float)
+    b[0] = d[1] = x[0]
+    return a * x + b * d
+
+
+def in_lists_that_change(x, c):
+    n = 1 if c else 0.5
+    ys = [k * n for k in range(len(x))]
+    ys[0] = 2.5
+    ys[1] = ys[0] * x[0]
+    zs = [*ys, 1.5]
+    a = np.array(zs)
+    a[0] = 0.5
+    return (sum(ys) + max(zs)) * x + np.sum(a)
+
+
 SAME = [
     summed, best, stored, in_arithmetic, divided_down, in_an_array, written_whole_numbers, counted, said_once,
-    one_of_two_arrays, in_a_list, message,
+    one_of_two_arrays, in_a_list, message, made_of_one_type, in_lists_that_change,
 ]  # fmt: skip
 
 
@@ -312,6 +331,25 @@ def added_at(x, c):
     return a * x
 
 
+def cut_by_a_list(x, c):
+    n = 1 if c else 0.5
+    a = np.array([n * k for k in range(len(x))])
+    a[0] = x[0]
+    return a * x
+
+
+def cut_to_what_is_given(x, c):
+    n = 1 if c else 0.5
+    return np.insert(np.array([n, 2]), 0, 2.7) + np.full_like(np.array([n, 1, 2]), 1.5) * x
+
+
+def product_of_truths(x, c):
+    a = x > 1
+    if c:
+        a = np.array([2, 1, 2])
+    return (a @ a) * x
+
+
 def to_a_negative_power(x, c):
     n = np.int64(2)
     if c:
@@ -352,7 +390,8 @@ APART = [
     asked_by_a_pattern,
     asked_of_an_attribute, asked_of_an_item, asked_of_one_of_two, asked_where_it_calls_itself, asked_what_it_is_of, cut,
     cut_through_a_view, cut_in_what_is_like_it, cut_in_a_copy, cut_by_an_element, cut_in_one_of_two, cut_by_a_function,
-    divided_in_place, added_at, to_a_negative_power, truths_added, turned_over, root_of_real_or_complex, as_text,
+    divided_in_place, added_at, cut_by_a_list, cut_to_what_is_given, product_of_truths, to_a_negative_power,
+    truths_added, turned_over, root_of_real_or_complex, as_text,
 ]  # fmt: skip
 
 

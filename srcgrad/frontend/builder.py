@@ -35,7 +35,7 @@ from ..ir.nodes import (
 )
 from ..ir.walk import loads, subexpressions, targets, variables, with_fields
 from .item_fields_known import ItemFields
-from .joined_numbers import types_of
+from .joined_numbers import ItemTypes, types_of
 from .reduced_before import ReducedBefore
 from .types import ScalarType
 from .values import ArrayValue, follows_order, has_whole_rows, is_unusable, run_of, whole
@@ -113,7 +113,7 @@ class Builder:
         self.reduced = ReducedBefore()  # so are sums, and what is greatest and least
         self.either: set[Expr] = set()  # Python's numbers on one path, NumPy's on another, and what is made of them
         self.types: dict[str, Any] = {}  # of memory, by name: the types on different paths (see `joined_numbers`)
-        self.item_types: dict[str, Any] = {}  # of the rows of lists of numbers: the types that an item may have
+        self.item_types: dict[str, ItemTypes] = {}  # of the rows of lists of numbers
         self.watches: list[Any] = []  # the `try` statements whose bodies are probed, from the outermost on
         self.items_on_demand = 0  # what asks for items one by one, and may stop early, around what is read
 
@@ -337,9 +337,10 @@ class Builder:
         if len(types) > 1:
             self.types[self.root(array)] = types | self.types.get(self.root(array), frozenset())
 
-    def note_items(self, rows: Array, types: frozenset[ScalarType]) -> None:
-        """A list holds numbers of these types, whatever the array of its items is of."""
-        self.item_types[self.root(rows)] = types | self.item_types.get(self.root(rows), frozenset())
+    def note_items(self, rows: Array, more: ItemTypes) -> None:
+        """What is put into a list of numbers."""
+        known = self.item_types.get(self.root(rows))
+        self.item_types[self.root(rows)] = known.beside(more) if known else more
 
     def root(self, array: Array) -> str:
         return self.roots.get(array.name, array.name)

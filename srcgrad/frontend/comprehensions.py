@@ -38,6 +38,7 @@ from .aliases import arrays_of
 from .attempts import restore, save
 from .control import note_range
 from .grid_loops import known_tuples
+from .joined_numbers import ItemTypes, types_of
 from .run_over import RunOver
 from .source import located
 from .values import (
@@ -324,6 +325,7 @@ def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[
         item_fields.note_held_twice(interpreter, out)
     with build.nested(block):
         if isinstance(value, Scalar):
+            build.note_items(out, ItemTypes.of(types_of(build, value)))
             build.emit(Store(out, (index,), value.expr))
         elif isinstance(value, ArrayValue):
             value = common_lengths.with_lengths(build, value, row.dims)

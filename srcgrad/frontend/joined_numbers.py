@@ -10,7 +10,7 @@ if c: n = 0.5      isinstance(n, int) is not, and what an array made of n holds 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -74,8 +74,8 @@ def types_of(builder: Builder | None, value: Scalar | ArrayValue) -> frozenset[S
     """The types that it has on one path or another; those of the elements of an array."""
     element = value.expr if isinstance(value, Scalar) else value.element
     known = value.types
-    if not known and builder is not None and builder.types and isinstance(element, Load):
-        known = builder.types.get(builder.root(element.array), known)
+    if not known and builder is not None and isinstance(element, Load) and (builder.types or builder.item_types):
+        known = _types_of_memory(builder, builder.root(element.array))
     return known or frozenset((ScalarType(value.dtype, isinstance(value, Scalar) and value.weak),))
 
 
@@ -101,6 +101,28 @@ def with_types(builder: Builder, value: Scalar) -> Scalar:
 def rank(kind: ScalarType) -> int:
     """The higher, the more numbers there are of this kind."""
     return "buifc".index(kind.dtype.kind)
+
+
+def _types_of_memory(builder: Builder, root: str) -> frozenset[ScalarType]:
+    items = builder.item_types.get(root)
+    return builder.types.get(root) or (several(items.of_all) if items else frozenset())
+
+
+@dataclass(frozen=True)
+class ItemTypes:
+    """What is known of a list of numbers: the types that an item may have, and those of an array of all, by path."""
+
+    of_one: frozenset[ScalarType]
+    of_all: frozenset[ScalarType]
+
+    @staticmethod
+    def of(types: frozenset[ScalarType]) -> ItemTypes:
+        return ItemTypes(types, frozenset(ScalarType(kind.dtype) for kind in types))
+
+    def beside(self, more: ItemTypes) -> ItemTypes:
+        pairs = product(self.of_all, more.of_all)
+        common = frozenset(ScalarType(np.result_type(x.dtype, y.dtype)) for x, y in pairs)
+        return ItemTypes(self.of_one | more.of_one, common)
 
 
 def small_types(types: Iterable[ScalarType]) -> list[np.dtype]:
@@ -135,7 +157,7 @@ def _wraps_early(op: str, dtype: np.dtype) -> bool:
 def are_joined(builder: Builder, values: Iterable[Any]) -> bool:
     """Is one of them of another type on each path?"""
     numbers = [value for value in values if isinstance(value, (Scalar, ArrayValue))]
-    if not builder.types:
+    if not (builder.types or builder.item_types):
         return any(value.types for value in numbers)
     return any(len(types_of(builder, value)) > 1 for value in numbers)
 

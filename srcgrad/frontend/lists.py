@@ -40,7 +40,7 @@ from . import (
 )
 from .aliases import arrays_of, is_seen_elsewhere, note_twins
 from .arithmetic import cast
-from .joined_numbers import several, types_of
+from .joined_numbers import ItemTypes, several, types_of
 from .list_rows import Row, common_row, places_of, row_of, row_of_list
 from .types import ScalarType
 from .values import (
@@ -128,7 +128,7 @@ def put(interpreter: Interpreter, rows: Array, place: Expr, item: Any, inner: An
         return
     identities.give_away(interpreter, item, rows)
     if isinstance(item, Scalar):
-        build.note_items(rows, types_of(build, item))
+        build.note_items(rows, ItemTypes.of(types_of(build, item)))
         build.emit(Store(rows, (place,), cast(item.expr, rows.dtype)))
         return
     if isinstance(item, TupleValue):
@@ -265,7 +265,8 @@ def store(interpreter: Interpreter, owner: Items, index: Any, value: Any) -> Non
         list_parts.put(interpreter, owner.rows, target.element.index[0], value, owner.inner)
         return
     if isinstance(value, Scalar):
-        build.note_items(owner.rows, item_types(interpreter, owner) | types_of(build, value))
+        build.note_items(owner.rows, item_types(interpreter, owner).beside(ItemTypes.of(types_of(build, value))))
+        build.types.pop(build.root(owner.rows), None)  # a list takes what it gets
     stale = set(build.stale)
     indexing.write(build, target, as_values(interpreter, value))
     if owner.rows.ndim > 1:
@@ -317,11 +318,11 @@ def are_numbers(value: Items, other: Items) -> bool:
     return value.rows.ndim == other.rows.ndim == 1 and value.inner is other.inner is None
 
 
-def item_types(interpreter: Interpreter, value: Items) -> frozenset[ScalarType]:
-    """The types that an item may have, of a list of numbers."""
+def item_types(interpreter: Interpreter, value: Items) -> ItemTypes:
+    """The types of the items of a list of numbers."""
     build = interpreter.build
     own = frozenset((ScalarType(value.rows.dtype, bool(value.weak)),))
-    return build.item_types.get(build.root(value.rows), own)
+    return build.item_types.get(build.root(value.rows)) or ItemTypes.of(own)
 
 
 def array_of_items(interpreter: Interpreter, value: Items) -> ArrayValue:
@@ -335,7 +336,7 @@ def item_at(interpreter: Interpreter, value: Items, place: Expr) -> Any:
     row = value.rows.dims[1:]
     interpreter.build.check_fresh(Load(value.rows, axes(value.rows.ndim)))
     if not row:
-        types = item_types(interpreter, value)
+        types = item_types(interpreter, value).of_one
         return Scalar(Load(value.rows, (place,)), bool(value.weak), several(types))
     if lists_of_none.is_nothing(value):
         return NONE
@@ -539,7 +540,9 @@ def as_operand(interpreter: Interpreter, value: Any) -> Any:
 
 def run_over(interpreter: Interpreter, value: Any) -> Any:
     """What a loop runs over: lists whose items are not NumPy's item by item, others as arrays."""
-    if isinstance(value, Items) and (value.weak or value.inner is not None or len(item_types(interpreter, value)) > 1):
+    if isinstance(value, Items) and (
+        value.weak or value.inner is not None or len(item_types(interpreter, value).of_one) > 1
+    ):
         return item_by_item(interpreter, value)
     return value if isinstance(value, Indexed) else as_values(interpreter, value)
 

@@ -17,7 +17,7 @@ from .arithmetic import PYTHON_KINDS, loop_dtypes
 from .builder import Builder
 from .joined_numbers import are_joined, on_each_path, rank, refuse_joined, types_of
 from .types import ScalarType
-from .values import ArrayValue, Scalar, Template, TupleValue
+from .values import ArrayValue, Scalar, Static, Template, TupleValue, whole
 
 MOST_PATHS = 256  # of a function's arguments, asked one by one
 SUMS = ("sum", "prod", "cumsum", "cumprod", "trace")  # of bools these are whole numbers
@@ -25,6 +25,8 @@ OF_ONE_TYPE = frozenset((  # whatever the type of the arguments is
     "linspace", "logspace", "geomspace", "mean", "average", "median", "std", "var", "interp", "astype", "argmax",
     "argmin", "argsort", "nonzero", "flatnonzero", "searchsorted", "count_nonzero", "digitize", "lexsort", "any", "all",
 ))  # fmt: skip
+AS_THE_FIRST = ("full_like", "insert", "pad")  # whose other arguments are cut to its type
+CUT = "what is put there is made one of {}"
 FLOATING_MODULES = ("numpy.linalg", "numpy.fft", "numpy.random", "scipy")
 
 
@@ -72,7 +74,15 @@ def _width(value: Any) -> tuple[int, int]:
 
 def note_results(builder: Builder, name: str, module: str, given: Iterable[Any], made: Any) -> Any:
     """What a function makes of numbers or arrays that have a type by each path has one, too."""
+    given = list(given)
+    if any(isinstance(value, Static) and isinstance(value.value, (type, np.dtype)) for value in given):
+        return made  # it is told of what type
     numbers = [leaf for value in given for leaf in _leaves(value)]
+    if name in AS_THE_FIRST and are_joined(builder, numbers[:1]):
+        for other in numbers[1:]:
+            if max(map(rank, types_of(builder, other))) > min(map(rank, types_of(builder, numbers[0]))):
+                refuse_joined(builder, types_of(builder, numbers[0]), CUT, is_array=True)
+        numbers = numbers[:1]
     if not are_joined(builder, numbers) or name in OF_ONE_TYPE or module.startswith(FLOATING_MODULES):
         return made
     types = set()
@@ -80,6 +90,15 @@ def note_results(builder: Builder, name: str, module: str, given: Iterable[Any],
         dtype = np.result_type(*map(_operand, on_path))
         types.add(ScalarType(np.result_type(dtype, INT64) if dtype == BOOL and name in SUMS else dtype))
     return _with_types(builder, made, frozenset(types)) if len(types) > 1 else made
+
+
+def of_one_type(builder: Builder, value: ArrayValue, may_be_itself: bool = True) -> ArrayValue:
+    """It is made one of the wider type on all paths: another array on some of them, and perhaps itself on one."""
+    own = builder.materialize(value, copy=True)
+    builder.types.pop(own.name, None)
+    if may_be_itself and isinstance(value.element, Load):
+        builder.twin(own, value.element.array)
+    return whole(own)
 
 
 def _leaves(value: Any) -> Iterator[Any]:
@@ -126,7 +145,16 @@ def check_write(builder: Builder, array: Array, value: Any, op: str | None) -> N
             if op is not None and stored is not None:
                 stored = ScalarType(loop_dtypes(builder, op, (current, stored), python=True)[-1])
             if stored is None or rank(ScalarType(stored.dtype)) > rank(kind):
-                refuse_joined(builder, memory, "what is stored there is made one of {}", is_array=True)
+                refuse_joined(builder, memory, CUT, is_array=True)
+
+
+def check_product(builder: Builder, operands: Sequence[Any]) -> None:
+    """Of bools alone, a sum of products is whether one is True."""
+    if are_joined(builder, operands):
+        are_bools = {all(value.dtype == BOOL for value in on_path) for on_path in _paths(builder, operands)}
+        if len(are_bools) > 1:
+            joined = next(value for value in operands if are_joined(builder, [value]))
+            refuse_types(builder, joined, "a sum of products of {} is one of truths")
 
 
 def check_index(builder: Builder, item: Scalar | ArrayValue) -> None:

@@ -17,8 +17,9 @@ from .. import optional
 from ..arguments import SUPPORTED
 from ..arithmetic import cast, element_that_fits
 from ..builder import Builder
+from ..joined_numbers import are_joined
 from ..types import DictKind, RecordKind, ScalarType
-from ..types_that_decide import types_of_array
+from ..types_that_decide import of_one_type, types_of_array
 from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, whole
 
 
@@ -96,6 +97,8 @@ def array_of(builder: Builder, value: Any, dtype: np.dtype | None) -> Any:
         types = frozenset[ScalarType]() if dtype else types_of_array(builder, [value])
         return ArrayValue((), cast(value.expr, dtype or value.dtype), types=types)
     if isinstance(value, ArrayValue):
+        if dtype == value.dtype and are_joined(builder, [value]):
+            return of_one_type(builder, value)
         return ArrayValue(value.dims, cast(value.element, dtype)) if dtype else value
     if isinstance(value, Static) and value.value is None and dtype is not None and dtype.kind in "fc":  # no number
         return ArrayValue((), cast(Const(np.nan), dtype))

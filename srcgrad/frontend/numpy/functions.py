@@ -16,6 +16,8 @@ from ...rules.names import FUNCTIONS, OPERAND_DTYPES, UFUNCS
 from .. import arrays_of_none
 from ..arithmetic import HALF, cast, cast_value, elementwise, is_out_of_bounds, refuse_half
 from ..builder import Builder
+from ..joined_numbers import are_joined
+from ..types_that_decide import of_one_type
 from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, static_int, whole
 from . import axes, complex_numbers, creation, flat, indexing, masked, reductions, shapes
 from .table import (
@@ -318,6 +320,11 @@ def astype(build: Builder, a: Any, dtype: Any, copy: Any = True) -> Any:
         creation.refuse_to_drop(build, a, wanted)
     if isinstance(a, Scalar):
         return Scalar(cast(a.expr, wanted))
+    if are_joined(build, [a]):
+        may_be_itself = not flag(copy)
+        return (
+            of_one_type(build, a, may_be_itself) if wanted == a.dtype else ArrayValue(a.dims, cast(a.element, wanted))
+        )
     if wanted == a.dtype:
         return shapes.copied(build, a) if flag(copy) else a
     return ArrayValue(a.dims, cast(a.element, wanted))

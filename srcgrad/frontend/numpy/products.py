@@ -18,6 +18,7 @@ from ...ir.nodes import If, Raise
 from ...ir.walk import is_constant
 from ..arithmetic import cast_value, elementwise, shape_text
 from ..builder import Builder
+from ..types_that_decide import check_product
 from ..values import ArrayValue, Scalar, TupleValue, remap, static_int, whole
 from . import creation, reductions, shapes
 from .contractions import Labels, contract
@@ -31,6 +32,7 @@ def as_values(build: Builder, *values: Any, dtype: Any = None) -> list[Any]:
     for value in found:
         if not isinstance(value, (Scalar, ArrayValue)):
             build.refuse("a product needs numbers or arrays", error=ArgumentError)
+    check_product(build, found)
     found = [Scalar(value.expr) if isinstance(value, Scalar) else value for value in found]
     wanted = dtype_or_none(build, dtype)
     for value in found:
