@@ -102,8 +102,7 @@ def in_a_list(x, c):
     for v in x:
         ys.append(ys[-1] * v)
     a = np.array(ys)
-    a[0] = 0.5
-    return np.sum(a * a)
+    return np.sum(a * a) * a
 
 
 def message(x, c):
@@ -236,6 +235,26 @@ def asked_of_an_item(x, c):
     return s
 
 
+def asked_of_a_part(x, c):
+    pairs = [(0, 1)]
+    for k in range(len(x)):
+        pairs.append((k, x[k]))
+    s = 0.0
+    for _, y in pairs:
+        s += 5.0 if isinstance(y, int) else y
+    return s
+
+
+def asked_of_an_object_in_a_list(x, c):
+    bodies = [Held(1)]
+    for v in x:
+        bodies.append(Held(v))
+    s = 0.0
+    for body in bodies:
+        s += 5.0 if isinstance(body.n, int) else body.n
+    return s
+
+
 def asked_of_one_of_two(x, c):
     ys = [1, 0.5]
     return x[0] if isinstance(ys[int(c)], int) else x[1]
@@ -338,6 +357,24 @@ def cut_by_a_list(x, c):
     return a * x
 
 
+def cut_in_a_list_that_may_be_short(x, c):
+    ys = [1]
+    for v in x:
+        ys.append(v)
+    a = np.array(ys)
+    a[0] = 0.5
+    return a
+
+
+def cut_where_no_item_may_be_new(x, c):
+    counts = [0, 0]
+    for k in range(len(x)):
+        counts[k % 2] += x[k]
+    a = np.array(counts)
+    a[0] = 0.5
+    return a
+
+
 def cut_to_what_is_given(x, c):
     n = 1 if c else 0.5
     return np.insert(np.array([n, 2]), 0, 2.7) + np.full_like(np.array([n, 1, 2]), 1.5) * x
@@ -388,9 +425,11 @@ def as_text(x, c):
 APART = [
     place_or_mask, place_or_new_axis, masks, asked_by_isinstance, asked_by_type, asked_in_a_function,
     asked_by_a_pattern,
-    asked_of_an_attribute, asked_of_an_item, asked_of_one_of_two, asked_where_it_calls_itself, asked_what_it_is_of, cut,
+    asked_of_an_attribute, asked_of_an_item, asked_of_a_part, asked_of_an_object_in_a_list, asked_of_one_of_two,
+    asked_where_it_calls_itself, asked_what_it_is_of, cut,
     cut_through_a_view, cut_in_what_is_like_it, cut_in_a_copy, cut_by_an_element, cut_in_one_of_two, cut_by_a_function,
-    divided_in_place, added_at, cut_by_a_list, cut_to_what_is_given, product_of_truths, to_a_negative_power,
+    divided_in_place, added_at, cut_by_a_list, cut_in_a_list_that_may_be_short,
+    cut_where_no_item_may_be_new, cut_to_what_is_given, product_of_truths, to_a_negative_power,
     truths_added, turned_over, root_of_real_or_complex, as_text,
 ]  # fmt: skip
 

@@ -113,7 +113,7 @@ class Builder:
         self.reduced = ReducedBefore()  # so are sums, and what is greatest and least
         self.either: set[Expr] = set()  # Python's numbers on one path, NumPy's on another, and what is made of them
         self.types: dict[str, Any] = {}  # of memory, by name: the types on different paths (see `joined_numbers`)
-        self.item_types: dict[str, ItemTypes] = {}  # of the rows of lists of numbers
+        self.item_types: dict[str, ItemTypes] = {}  # of the rows of lists
         self.watches: list[Any] = []  # the `try` statements whose bodies are probed, from the outermost on
         self.items_on_demand = 0  # what asks for items one by one, and may stop early, around what is read
 
@@ -337,10 +337,10 @@ class Builder:
         if len(types) > 1:
             self.types[self.root(array)] = types | self.types.get(self.root(array), frozenset())
 
-    def note_items(self, rows: Array, more: ItemTypes) -> None:
-        """What is put into a list of numbers."""
+    def note_items(self, rows: Array, more: ItemTypes, is_sure: bool = True) -> None:
+        """What is put into a list, whatever path is taken or where a loop or a branch comes to it."""
         known = self.item_types.get(self.root(rows))
-        self.item_types[self.root(rows)] = known.beside(more) if known else more
+        self.item_types[self.root(rows)] = known.beside(more, is_sure) if known else more
 
     def root(self, array: Array) -> str:
         return self.roots.get(array.name, array.name)

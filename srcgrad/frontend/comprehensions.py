@@ -38,7 +38,6 @@ from .aliases import arrays_of
 from .attempts import restore, save
 from .control import note_range
 from .grid_loops import known_tuples
-from .joined_numbers import ItemTypes, types_of
 from .run_over import RunOver
 from .source import located
 from .values import (
@@ -323,9 +322,10 @@ def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[
     if any(identity in lists_before for identity in identities.within(made)) or _may_be_again(interpreter, made, index):
         build.rows_of_one.add(out.name)
         item_fields.note_held_twice(interpreter, out)
+    if not has_layout and isinstance(made, (Scalar, TupleValue)):
+        build.note_items(out, list_parts.item_types(interpreter, made))
     with build.nested(block):
         if isinstance(value, Scalar):
-            build.note_items(out, ItemTypes.of(types_of(build, value)))
             build.emit(Store(out, (index,), value.expr))
         elif isinstance(value, ArrayValue):
             value = common_lengths.with_lengths(build, value, row.dims)

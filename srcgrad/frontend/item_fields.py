@@ -21,6 +21,7 @@ from . import common_lengths, identities, item_names, item_views, list_parts, li
 from .aliases import HELD, arrays_of, is_seen_elsewhere, value_leaves
 from .arithmetic import cast
 from .item_fields_known import ANY_FIELD, Field, OtherNumbers
+from .joined_numbers import ItemTypes, types_of
 from .types import ScalarType
 from .values import ArrayValue, Items, Layout, Scalar, Static, TupleValue, whole
 
@@ -103,6 +104,9 @@ def _store_number(
     (load,) = loads(part.expr)
     list_parts.refuse_inexact(build, ArrayValue((), value.expr), rows)
     _note_changed(interpreter, rows)
+    known = build.item_types.get(build.root(rows))
+    if known is not None:  # one of them is that of this part
+        build.note_items(rows, ItemTypes.of([types_of(build, value)] * len(known.places)), is_sure=False)
     build.emit(Store(rows, load.index, cast(value.expr, rows.dtype)))
 
 

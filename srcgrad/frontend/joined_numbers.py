@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import product, zip_longest
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -110,19 +110,32 @@ def _types_of_memory(builder: Builder, root: str) -> frozenset[ScalarType]:
 
 @dataclass(frozen=True)
 class ItemTypes:
-    """What is known of a list of numbers: the types that an item may have, and those of an array of all, by path."""
+    """What is known of a list: the types at each place of an item (a number is one), and those of an array of all."""
 
-    of_one: frozenset[ScalarType]
+    places: tuple[frozenset[ScalarType], ...]
     of_all: frozenset[ScalarType]
 
     @staticmethod
-    def of(types: frozenset[ScalarType]) -> ItemTypes:
-        return ItemTypes(types, frozenset(ScalarType(kind.dtype) for kind in types))
+    def of(places: Iterable[frozenset[ScalarType]]) -> ItemTypes:
+        places = tuple(places)
+        of_all = frozenset((ScalarType(BOOL),))
+        for types in places:
+            of_all = _common(of_all, types)
+        return ItemTypes(places, of_all)
 
-    def beside(self, more: ItemTypes) -> ItemTypes:
-        pairs = product(self.of_all, more.of_all)
-        common = frozenset(ScalarType(np.result_type(x.dtype, y.dtype)) for x, y in pairs)
-        return ItemTypes(self.of_one | more.of_one, common)
+    def at(self, place: int) -> frozenset[ScalarType]:
+        """The types of a number, if there are several."""
+        return several(self.places[place]) if place < len(self.places) else frozenset()
+
+    def beside(self, more: ItemTypes, is_sure: bool) -> ItemTypes:
+        """With another item in the list, for sure or not."""
+        pairs = zip_longest(self.places, more.places, fillvalue=frozenset[ScalarType]())
+        of_all = _common(self.of_all, more.of_all)
+        return ItemTypes(tuple(x | y for x, y in pairs), of_all if is_sure else of_all | self.of_all)
+
+
+def _common(first: Iterable[ScalarType], second: Iterable[ScalarType]) -> frozenset[ScalarType]:
+    return frozenset(ScalarType(np.result_type(x.dtype, y.dtype)) for x, y in product(first, second))
 
 
 def small_types(types: Iterable[ScalarType]) -> list[np.dtype]:

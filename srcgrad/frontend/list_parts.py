@@ -6,6 +6,7 @@ x, P = history[t]       →      rows[t, n:] = P, row by row
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from ..ir.expressions import BOOL, FLOAT64, Axis, Call, Const, Expr, Load
 from ..ir.nodes import If, Raise, Store
 from . import common_lengths, identities, item_fields, item_views, optional
 from .arithmetic import cast
+from .joined_numbers import ItemTypes, types_of
 from .types import SETS, DictKind, RecordKind, ScalarType
 from .values import ArrayValue, Layout, Scalar, Static, TupleValue, whole
 
@@ -125,6 +127,7 @@ def put(interpreter: Interpreter, rows: Array, place: Expr, item: TupleValue, la
         identities.give_away(interpreter, part, rows)
     place = build.capture(place, "k")
     start: Expr = affine.ZERO
+    build.note_items(rows, item_types(interpreter, item), is_sure=False)
     item_fields.note_arrays(interpreter, rows, list(fields_in(item)))
     for part, dims in zip(parts_of(item), leaves(layout), strict=True):
         value = part if isinstance(part, ArrayValue) else ArrayValue((), part.expr)
@@ -135,6 +138,12 @@ def put(interpreter: Interpreter, rows: Array, place: Expr, item: TupleValue, la
         at = lambda index, start=start, dims=dims: (place, affine.add(start, place_in(index, dims)))
         lists.store_array(interpreter, rows, value, at, is_number=isinstance(part, Scalar))
         start = affine.add(start, affine.product(dims))
+
+
+def item_types(interpreter: Interpreter, item: Any) -> ItemTypes:
+    """The types of the numbers in an item, and of its arrays."""
+    parts = [part for part in parts_of(item) if isinstance(part, (Scalar, ArrayValue))]
+    return ItemTypes.of(types_of(interpreter.build, part) for part in parts)
 
 
 def parts_of(item: Any) -> Iterator[Any]:
@@ -184,6 +193,7 @@ def item_at(interpreter: Interpreter, rows: Array, place: Expr, layout: Layout, 
     place = build.capture(place, "k")
     start: Expr = affine.ZERO
     are_views = item_views.note_read(interpreter, rows, layout)
+    known, places = build.item_types.get(build.root(rows)), itertools.count()
 
     def part_of(layout: Any, is_view: bool = False) -> Any:
         nonlocal start
@@ -194,10 +204,10 @@ def item_at(interpreter: Interpreter, rows: Array, place: Expr, layout: Layout, 
         if isinstance(layout, Static):
             return layout
         index = affine.add(start, place_in(tuple(Axis(k) for k in range(len(layout))), layout))
-        start, kind = affine.add(start, affine.product(layout)), next(numbers)
+        start, kind, number = affine.add(start, affine.product(layout)), next(numbers), next(places)
         element = cast(Load(rows, (place, index)), kind.dtype)
         if not layout:
-            return Scalar(element, kind.weak)
+            return Scalar(element, kind.weak, known.at(number) if known else frozenset())
         if is_view:
             return ArrayValue(layout, element)
         own = build.materialize(ArrayValue(layout, element), "item", copy=True)

@@ -40,7 +40,6 @@ from . import (
 )
 from .aliases import arrays_of, is_seen_elsewhere, note_twins
 from .arithmetic import cast
-from .joined_numbers import ItemTypes, several, types_of
 from .list_rows import Row, common_row, places_of, row_of, row_of_list
 from .types import ScalarType
 from .values import (
@@ -105,8 +104,8 @@ def fill(
         build.check_fresh(held.element)
         place = lambda index: (affine.add(start, index[0]), *index[1:])
         build.each(held.dims, lambda index: Store(rows, place(index), cast(held.at(index), rows.dtype)))
-        if inner is None:
-            build.note_items(rows, item_types(interpreter, value))
+        if (known := build.item_types.get(build.root(value.rows))) is not None:
+            build.note_items(rows, known, is_sure=False)
         is_second = rows.name in build.all_twins(build.root(value.rows))
         note_shared(interpreter, rows, value.rows)
         build.rows_of_one |= {rows.name} if is_second or build.root(value.rows) in build.rows_of_one else set()
@@ -117,10 +116,10 @@ def fill(
                 item_fields.note_held_twice(interpreter, rows)
         return
     for k, item in enumerate(value.items):
-        put(interpreter, rows, affine.add(start, affine.integer(k)), item, inner)
+        put(interpreter, rows, affine.add(start, affine.integer(k)), item, inner, is_sure=True)
 
 
-def put(interpreter: Interpreter, rows: Array, place: Expr, item: Any, inner: Any) -> None:
+def put(interpreter: Interpreter, rows: Array, place: Expr, item: Any, inner: Any, is_sure: bool = False) -> None:
     """rows[place] = item"""
     build = interpreter.build
     if isinstance(inner, Layout):
@@ -128,10 +127,11 @@ def put(interpreter: Interpreter, rows: Array, place: Expr, item: Any, inner: An
         return
     identities.give_away(interpreter, item, rows)
     if isinstance(item, Scalar):
-        build.note_items(rows, ItemTypes.of(types_of(build, item)))
+        build.note_items(rows, list_parts.item_types(interpreter, item), is_sure)
         build.emit(Store(rows, (place,), cast(item.expr, rows.dtype)))
         return
     if isinstance(item, TupleValue):
+        build.note_items(rows, list_parts.item_types(interpreter, item), is_sure)
         refuse_inexact(interpreter, item, rows.dtype)
     value = array_of_items(interpreter, item) if isinstance(item, Items) else operators.as_array(interpreter, item)
     value = common_lengths.with_lengths(build, value, rows.dims[1:])
@@ -264,9 +264,9 @@ def store(interpreter: Interpreter, owner: Items, index: Any, value: Any) -> Non
         item_names.note_moved(interpreter, owner.rows)
         list_parts.put(interpreter, owner.rows, target.element.index[0], value, owner.inner)
         return
-    if isinstance(value, Scalar):
-        build.note_items(owner.rows, item_types(interpreter, owner).beside(ItemTypes.of(types_of(build, value))))
-        build.types.pop(build.root(owner.rows), None)  # a list takes what it gets
+    if isinstance(value, (Scalar, TupleValue)):
+        build.note_items(owner.rows, list_parts.item_types(interpreter, value), is_sure=False)
+    build.types.pop(build.root(owner.rows), None)  # a list takes what it gets
     stale = set(build.stale)
     indexing.write(build, target, as_values(interpreter, value))
     if owner.rows.ndim > 1:
@@ -318,11 +318,10 @@ def are_numbers(value: Items, other: Items) -> bool:
     return value.rows.ndim == other.rows.ndim == 1 and value.inner is other.inner is None
 
 
-def item_types(interpreter: Interpreter, value: Items) -> ItemTypes:
-    """The types of the items of a list of numbers."""
-    build = interpreter.build
-    own = frozenset((ScalarType(value.rows.dtype, bool(value.weak)),))
-    return build.item_types.get(build.root(value.rows)) or ItemTypes.of(own)
+def types_at(interpreter: Interpreter, value: Items, place: int) -> frozenset[ScalarType]:
+    """The types of a number at this place of an item, if there are several."""
+    known = interpreter.build.item_types.get(interpreter.build.root(value.rows))
+    return known.at(place) if known else frozenset()
 
 
 def array_of_items(interpreter: Interpreter, value: Items) -> ArrayValue:
@@ -336,8 +335,7 @@ def item_at(interpreter: Interpreter, value: Items, place: Expr) -> Any:
     row = value.rows.dims[1:]
     interpreter.build.check_fresh(Load(value.rows, axes(value.rows.ndim)))
     if not row:
-        types = item_types(interpreter, value).of_one
-        return Scalar(Load(value.rows, (place,)), bool(value.weak), several(types))
+        return Scalar(Load(value.rows, (place,)), bool(value.weak), types_at(interpreter, value, 0))
     if lists_of_none.is_nothing(value):
         return NONE
     if isinstance(value.inner, Layout):
@@ -357,8 +355,11 @@ def item_at(interpreter: Interpreter, value: Items, place: Expr) -> Any:
     count = row[0].value  # type: ignore[attr-defined]
     (places,) = [places_of(row) for row in row_of_list(interpreter, value)]
     places = places if len(places) == count else places * count
-    numbers = (cast(array.at((affine.integer(k),)), place.dtype) for k, place in enumerate(places))
-    item = TupleValue(tuple(Scalar(n, place.weak) for n, place in zip(numbers, places, strict=True)), value.inner)
+    parts = []
+    for k, kind in enumerate(places):
+        element = cast(array.at((affine.integer(k),)), kind.dtype)
+        parts.append(Scalar(element, kind.weak, types_at(interpreter, value, k)))
+    item = TupleValue(tuple(parts), value.inner)
     if value.inner is list:
         item = replace(item, identity=object())
         identities.give_away(interpreter, item, value.rows)
@@ -540,9 +541,7 @@ def as_operand(interpreter: Interpreter, value: Any) -> Any:
 
 def run_over(interpreter: Interpreter, value: Any) -> Any:
     """What a loop runs over: lists whose items are not NumPy's item by item, others as arrays."""
-    if isinstance(value, Items) and (
-        value.weak or value.inner is not None or len(item_types(interpreter, value).of_one) > 1
-    ):
+    if isinstance(value, Items) and (value.weak or value.inner is not None or types_at(interpreter, value, 0)):
         return item_by_item(interpreter, value)
     return value if isinstance(value, Indexed) else as_values(interpreter, value)
 
