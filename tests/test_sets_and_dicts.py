@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -405,3 +406,88 @@ def test_next_of_what_others_hold_is_refused() -> None:
 
     with pytest.raises(UnsupportedError, match="next"):
         grad(f, jit=False).backward(X)
+
+
+# ------------------------------------------------------------------- keys that a run chooses among those that are known
+
+NAMES = ["a", "b", "c"]
+
+
+def added_by_name(x):
+    d = {"a": 0.0, "b": 0.0, "c": 0.0}
+    for i in range(len(x)):
+        d[NAMES[i % 3]] += x[i] * x[i]
+    return d["a"] * d["b"] + d["c"]
+
+
+def added_by_name_in_a_nest(x):
+    d = dict.fromkeys(NAMES, 0.0)
+    for i in range(len(x)):
+        for k in range(i):
+            d[NAMES[(i + k) % 3]] -= x[i] * x[k] * d["a"] + 1
+    return d
+
+
+def scaled_by_name(x):
+    d = {"a": x[:2] * 1.0, "b": x[2:4] * 1.0}
+    n = 0
+    for v in x:
+        d[("a", "b")[n]] *= v
+        n = 1 - n
+    return d["a"] @ d["b"]
+
+
+def name_of(v):
+    return "high" if v > 1 else "low"
+
+
+def added_by_a_functions_name(x):
+    d = {"low": 0.0, "high": 1.0}
+    for v in x:
+        d[name_of(v)] += v * v
+    return d["low"] * d["high"]
+
+
+def added_by_number(x):
+    d = {0: 0.0, 1: 0.0, 2: 0.0}
+    e = d
+    for i in range(len(x)):
+        d[i % 3] += x[i] * x[i]
+    return e[0] * e[1] + e[2]
+
+
+def scaled_by_truth(x):
+    d = {True: 1.0, False: 2.0}
+    for v in x:
+        d[v > 1] *= v
+    return d[True] * d[False]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        added_by_name, added_by_name_in_a_nest, scaled_by_name, added_by_a_functions_name, added_by_number,
+        scaled_by_truth,
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("jit", [False, True])
+def test_an_item_under_a_key_that_a_run_chooses(function: Any, jit: bool) -> None:
+    x = np.array([0.5, 1.5, 2.5, 0.7])
+    f = grad(function, jit=jit)
+    got, expected = f(x), function(x)
+    assert got == pytest.approx(expected)
+    if isinstance(expected, float):
+        check_grad(f, x)
+
+
+def under_no_key(x):
+    d = {0: 0.0, 5: 0.0}
+    for i in range(len(x)):
+        d[i % 3] += x[i]
+    return d[0]
+
+
+def test_a_number_that_is_no_key() -> None:
+    for f in (under_no_key, grad(under_no_key, jit=False)):
+        with pytest.raises(KeyError):
+            f(np.ones(3))

@@ -13,6 +13,7 @@ from ..ir.walk import loads
 from . import (
     attributes,
     binding,
+    branches,
     called_first,
     computed_attributes,
     expressions,
@@ -28,6 +29,7 @@ from . import (
     records,
     special_methods,
     tables,
+    tuple_items,
 )
 from .aliases import HELD, roots_of_value, value_leaves
 from .numpy import flat, indexing, products
@@ -118,9 +120,13 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
     mark = len(interpreter.build.block)
     whose, owner = _with_owner(interpreter, base)
     if records.is_dict(owner):
-        key = records.key_of(interpreter, expressions.evaluate(interpreter, items))
+        given = expressions.evaluate(interpreter, items)
         (value,) = expressions.as_before(interpreter, [value], mark)
         owner = identities.now(interpreter, owner)  # the key, as any index below, may come from what changes it
+        if op is not None and isinstance(given, Scalar) and not given.is_constant and owner.kind.default is None:
+            _update_under(interpreter, owner, given, binding.settled(interpreter, value), op)
+            return
+        key = records.key_of(interpreter, given)
         _put(interpreter, owner, key, records.item(interpreter, owner, constant(key)) if op else None, value, op)
         return
     if computed_attributes.are_fields(owner):
@@ -175,6 +181,25 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
             return
     with item_fields.writing(interpreter, *whose):
         _update(interpreter, indexing.subscript(interpreter.build, owner, index), value, op)
+
+
+def _update_under(interpreter: Interpreter, owner: TupleValue, given: Scalar, value: Any, op: str) -> None:
+    """d[k] += value, of a number that only a run tells: it is one of the keys."""
+    given = binding.bind_item(interpreter, "key", given)
+    same = tuple_items.under_keys(interpreter, owner.kind.keys, given)
+
+    def since(k: int) -> bool:
+        if k == len(same):
+            return False
+
+        def update() -> bool:
+            held, key = identities.now(interpreter, owner), owner.kind.keys[k]
+            _put(interpreter, held, key, records.item(interpreter, held, constant(key)), value, op)
+            return False
+
+        return branches.choose(interpreter, same[k], update, lambda: since(k + 1), [])
+
+    since(0)
 
 
 def _with_owner(interpreter: Interpreter, node: ast.expr) -> tuple[tuple[Any, Any], Any]:

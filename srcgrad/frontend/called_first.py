@@ -33,14 +33,17 @@ def called(interpreter: Interpreter, target: ast.expr) -> Iterator[tuple[ast.exp
 
 def _named(interpreter: Interpreter, node: Any, names: list[str]) -> Any:
     if isinstance(node, list):
-        return [_named(interpreter, part, names) for part in node]
+        parts = [_named(interpreter, part, names) for part in node]
+        return node if all(x is y for x, y in zip(parts, node, strict=True)) else parts
     if not isinstance(node, ast.expr):
         return node
     if isinstance(node, CALLS) or (isinstance(node, (*BY_THE_PATH, *LATER)) and _calls(node)):
         return _name(interpreter, node, names)
-    out = copy(node)
+    out = node  # as it stands in the program, where nothing in it is called
     for field, part in ast.iter_fields(node):
-        setattr(out, field, _named(interpreter, part, names))
+        if (named := _named(interpreter, part, names)) is not part:
+            out = copy(out) if out is node else out
+            setattr(out, field, named)
     is_read = isinstance(getattr(node, "ctx", None), ast.Load)
     return _name(interpreter, out, names) if is_read and is_property(interpreter, out) else out
 

@@ -157,12 +157,18 @@ def _one_of_items(interpreter: Interpreter, owner: TupleValue, place_of_item: Sc
 
 def under_key(interpreter: Interpreter, keys: Sequence[Any], items: tuple[Any, ...], key: Any) -> Any:
     """d[key], where only the keys of d are known."""
+    number: Expr = affine.ZERO
+    for k, condition in reversed(list(enumerate(under_keys(interpreter, keys, key)))):
+        number = select(condition, affine.integer(k), number)
+    return item(interpreter, TupleValue(items), Scalar(interpreter.build.variable("which", number), weak=True))
+
+
+def under_keys(interpreter: Interpreter, keys: Sequence[Any], key: Any) -> list[Expr]:
+    """Of each of the keys, whether it is the one; that one is, has to hold."""
     build = interpreter.build
     same = [operators.truth(interpreter, operators.compare(interpreter, ast.Eq(), key, constant(k))) for k in keys]
     found: Expr = Const(False, BOOL)
-    number: Expr = affine.ZERO
-    for k, condition in reversed(list(enumerate(same))):
+    for condition in reversed(same):
         found = either(condition, found) if found != Const(False, BOOL) else condition
-        number = select(condition, affine.integer(k), number)
     build.emit(If(negated(found), (Raise("RuntimeKeyError", "no item under this key" + place(build.span)),)))
-    return item(interpreter, TupleValue(items), Scalar(build.variable("which", number), weak=True))
+    return same
