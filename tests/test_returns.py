@@ -602,3 +602,82 @@ def test_none_and_texts_in_the_result_of_another_function() -> None:
         return x * y["total"] * (1.0 if y["steps"] is None and message == "converged" else 5.0)
 
     check_grad(grad(outer, jit=False), X)
+
+
+# ------------------------------------------------------------------------- dicts, lists and objects out of a loop
+
+
+def found_as_a_dict(x):
+    for i in range(len(x)):
+        if x[i] > 1:
+            return {"i": i, "v": x[i] * x[0]}
+    return {"i": -1, "v": 0.0}
+
+
+def made_ahead_of_the_question(x):
+    for v in x:
+        found = [v * 2, v**2]
+        if v > 1:
+            return found
+    return [0.0, 1.0]
+
+
+class Found:
+    def __init__(self, place, value):
+        self.place, self.value = place, value
+
+
+def look(x):
+    k = 0
+    while k < len(x):
+        if x[k] > 1:
+            return Found(k, x * x[k])
+        k += 1
+    return Found(-1, x)
+
+
+def found_by_a_function(x):
+    found = look(x)
+    return np.sum(found.value) * x[found.place]
+
+
+def in_two_loops(x):
+    for i in range(len(x)):
+        for k in range(i):
+            if x[i] * x[k] > 2:
+                return {"at": (i, k), "of": [x[i], x[k]]}
+    return {"at": (0, 0), "of": [0.0, 0.0]}
+
+
+@pytest.mark.parametrize("x", [[0.5, 1.5, 2.5, 0.7], [-2.0, -1.0, 0.5], [2.0, 3.0]])
+@pytest.mark.parametrize("function", [found_as_a_dict, made_ahead_of_the_question, found_by_a_function, in_two_loops])
+@pytest.mark.parametrize("jit", [False, True])
+def test_a_dict_list_or_object_out_of_a_loop(function: Any, x: list[float], jit: bool) -> None:
+    x = np.array(x)
+    f = grad(function, jit=jit)
+    assert f(x) == function(x)
+    if function is found_by_a_function:
+        check_grad(f, x)
+    elif function is found_as_a_dict:
+        slope = lambda h: (function(x + h)["v"] - function(x - h)["v"]) / 2e-6
+        expected = [slope(h) for h in 1e-6 * np.eye(len(x))]  # (exact: quadratic)
+        assert np.allclose(f.backward(x, v={"i": 0, "v": 1.0}), expected)
+
+
+def test_one_that_something_else_holds_is_refused() -> None:
+    def held(x):
+        made = {"v": 1.0}
+        kept = [made]
+
+        def find():
+            for v in x:
+                if v > 1:
+                    return made
+            return {"v": v}
+
+        found = find()
+        kept[0]["v"] = 9.0
+        return found["v"]
+
+    with pytest.raises(UnsupportedError):
+        grad(held, jit=False)(np.array([0.5, 1.5]))

@@ -297,6 +297,20 @@ def is_held_by_others(interpreter: Interpreter, name: str, identity: object) -> 
     return False
 
 
+def is_nobody_elses(interpreter: Interpreter, name: str, value: Any) -> bool:
+    """Does nothing else hold this list or object, or one in it?"""
+    parts = list(within(value))
+    are_given = any(identity in interpreter.given_away for identity in parts)
+    return not are_given and not any(is_held_by_others(interpreter, name, identity) for identity in parts)
+
+
+def unknown(value: Any) -> Any:
+    """What is read from now on, and never changed."""
+    if isinstance(value, TupleValue):
+        return replace(value, items=tuple(map(unknown, value.items)), identity=None)
+    return replace(value, identity=None) if isinstance(value, Items) else value
+
+
 def identity_of_either(interpreter: Interpreter, name: str, x: Any, y: Any) -> object | None:
     """The identity of a list that is one of two by the path taken: None if it can't be told who else holds it."""
     if x.identity is y.identity:

@@ -37,6 +37,7 @@ from .attempts import (
     Widen,
 )
 from .first_apart import FirstApart
+from .flow import RESULT
 from .handed_on import exchange, in_parallel, permuted, shape_known_ahead, steady_dims
 from .joined_numbers import is_as, join_scalars
 from .loop_head import handle_of
@@ -155,6 +156,8 @@ class _Comparison:
                 pass
             case x, TupleValue() if x is UNDEFINED:
                 is_item = end.identity in self.interpreter.given_away  # which does not change under this name
+                if name == RESULT and identities.is_nobody_elses(self.interpreter, name, end):
+                    end = identities.unknown(end)  # the function ends here: nobody changes it any more
                 if identities.can_change(end) and not is_item:  # another name may hold it by the next iteration
                     build.refuse(
                         f"{name.lstrip('.')} is a list or an object that first appears inside a loop and is used after "
