@@ -486,7 +486,130 @@ def first_in_a_loop(x: Any) -> Any:
     return sum(some())
 
 
+def squares(x: Any) -> Any:
+    for v in x:
+        yield v * v
+
+
+def scaled(values: Any, by: float = 2.0) -> Any:
+    for v in values:
+        yield by * v
+
+
+def added(values: Any) -> Any:
+    total = 0.0
+    for v in values:
+        total += v
+    return total
+
+
+def first_beyond(values: Any, bound: float) -> Any:
+    for v in values:
+        if v > bound:
+            return v
+    return 0.0
+
+
+def to_a_function(x: Any) -> Any:
+    return added(squares(x)) * first_beyond(squares(x), 2.0)
+
+
+def to_a_function_by_name(x: Any) -> Any:
+    return first_beyond(bound=2.0, values=squares(x)) * x[0]
+
+
+def to_another_generator(x: Any) -> Any:
+    return added(scaled(scaled(squares(x)), 3.0)) + sum(scaled(squares(x)))
+
+
+def numbered_there(x: Any) -> Any:
+    def weighed(pairs: Any) -> Any:
+        total = 0.0
+        for k, (v, w) in enumerate(pairs):
+            total += k * v * w
+        return total
+
+    def neighbours() -> Any:
+        for k in range(len(x) - 1):
+            yield x[k], x[k + 1]
+
+    return weighed(neighbours())
+
+
+def written_as_it_goes(x: Any) -> Any:
+    y = x.copy()
+
+    def doubled() -> Any:
+        for k in range(len(y)):
+            y[k] *= 2
+            yield y[k]
+
+    def with_the_last(values: Any) -> Any:
+        total = 0.0
+        for v in values:
+            total += v * y[-1]
+        return total
+
+    return with_the_last(doubled())
+
+
+def in_a_loop_of_the_caller(x: Any) -> Any:
+    total = 0.0
+    for k in range(3):
+        total += added(squares(k * x))
+    return total
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize(
+    "f",
+    [
+        to_a_function, to_a_function_by_name, to_another_generator, numbered_there, written_as_it_goes,
+        in_a_loop_of_the_caller,
+    ],
+)  # fmt: skip
+def test_among_arguments(f: Any, jit: bool) -> None:
+    g = grad(f, jit=jit)
+    assert g(X) == pytest.approx(f(X))
+    check_grad(g, X)
+
+
+def gone_through_twice_there(x: Any) -> Any:
+    def twice(values: Any) -> Any:
+        total = 0.0
+        for v in values:
+            total += v
+        for v in values:
+            total += 2 * v
+        return total
+
+    return twice(squares(x))
+
+
+def in_a_loop_there(x: Any) -> Any:
+    def often(values: Any) -> Any:
+        total = 0.0
+        for _ in range(2):
+            for v in values:
+                total += v
+        return total
+
+    return often(squares(x))
+
+
+def to_a_function_that_calls_itself(x: Any) -> Any:
+    def again(values: Any, k: int) -> Any:
+        total = 0.0
+        for v in values:
+            total += v
+        return total if k <= 0 else again(squares(x), k - 1) + total
+
+    return again(squares(x), len(x))
+
+
 REFUSED = {
+    gone_through_twice_there: "not gone through where squares", in_a_loop_there: "not gone through where squares",
+    to_a_function_that_calls_itself: "a generator can't be handed to a function that calls itself",
     first_in_a_loop: "a generator that first appears inside a loop",
     list_that_grows_behind_an_object: "a loop changes the list", iterator_in_two_loops: "an iterator with a name",
     held_by_a_name: "not gone through where evens",

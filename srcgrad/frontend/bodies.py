@@ -25,7 +25,7 @@ def ready(node: ast.FunctionDef | ast.Lambda, is_caught: bool) -> tuple[flow.Sta
     has_tries = any(isinstance(part, ast.Try) for part in walk(node))
     body = flow.structured(node, is_caught)
     liveness.annotate(body, [flow.RESULT])
-    generators.note_only_uses(body)
+    generators.note_only_uses(body, generators.parameters_of(node))
     names = liveness.assigned(liveness.without_targets(body))
     if not has_tries:  # whose parts know of each other
         _made[node] = body, names

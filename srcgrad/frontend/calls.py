@@ -109,8 +109,8 @@ def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
     if isinstance(function, Static) and function.value is next and len(node.args) in (1, 2) and not node.keywords:
         if isinstance(node.args[0], ast.GeneratorExp):
             return next_of(interpreter, node.args[0], node.args[1:])
-    is_users = isinstance(function, Closure) or (isinstance(function, Static) and _is_users(function.value))
-    read = expressions.as_it_is if is_users else expressions.evaluate
+    is_own = isinstance(function, Closure) or (isinstance(function, Static) and is_users(function.value))
+    read = expressions.as_it_is if is_own else expressions.evaluate
     if arrays_of_none.is_taken_by(function):
         read = expressions.with_array_of_none
     elif isinstance(function, Method) and function.name in TAKE_AN_ITEM and identities.is_list(function.owner):
@@ -214,7 +214,7 @@ def _few_enough(interpreter: Interpreter, function: Any, args: list[Any], kwargs
         return [args[0].value]
     if len(args) == 1 and target is math.hypot:
         return args
-    if is_last and (not isinstance(function, (Static, TupleValue)) or _is_users(target)):
+    if is_last and (not isinstance(function, (Static, TupleValue)) or is_users(target)):
         return args
     operands = _operands(target, kwargs) if is_last else None
     if operands is not None and operands[0] >= len(args):
@@ -310,7 +310,7 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         return call_function(interpreter, adjoints.on_matrices(plain, args), args, kwargs)
     if inspect.isfunction(plain) and (plain.__module__ or "").startswith(compositions.__name__):  # a part of one
         return call_composition(interpreter, plain, args, kwargs)
-    if _is_users(target):
+    if is_users(target):
         return call_function(interpreter, unwrap(target), args, kwargs)
     if has_derivative(target):  # of a partial, or of another that is no plain function
         return apply(interpreter, Static(target._function), args, kwargs)
@@ -378,7 +378,7 @@ def of_python(interpreter: Interpreter, target: Any, args: list[Any], kwargs: di
     return call_function(interpreter, compositions.PYTHON[target], args, kwargs)
 
 
-def _is_users(target: Any) -> bool:
+def is_users(target: Any) -> bool:
     plain = unwrap(target) if callable(target) else target
     return inspect.isfunction(plain) and not _is_library(plain)
 
@@ -390,7 +390,7 @@ def _takes_lists(target: Any) -> bool:
     if isinstance(target, type):
         is_named_tuple = issubclass(target, tuple) and hasattr(target, "_fields")
         return is_named_tuple or target is functools.partial or records.is_made_here(target)
-    return _is_users(target) or is_simple_object(target)
+    return is_users(target) or is_simple_object(target)
 
 
 def _is_binding(problem: TypeError) -> bool:

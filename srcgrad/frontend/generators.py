@@ -67,9 +67,12 @@ def refuse_held(interpreter: Interpreter, value: Any) -> None:
         )
 
 
-def note_only_uses(body: list[ast.stmt]) -> None:
+def note_only_uses(body: list[ast.stmt], parameters: Iterable[str] = ()) -> None:
     """Mark names that are given once, and read this once, by a loop: points = g(x), and then for y in points."""
     uses = Counter(part.id for stmt in body for part in walk(stmt) if isinstance(part, ast.Name))
+    for name in parameters:
+        if uses[name] == 1:
+            _mark_only_use(name, body)
     for block in _blocks(body):
         for k, stmt in enumerate(block):
             match stmt:
@@ -178,14 +181,30 @@ def handed_to(interpreter: Interpreter, function: Any, args: list[Any], kwargs: 
     from . import calls
 
     target = function.value if isinstance(function, Static) else None
-    one, *others = args
+    one, *others = args or [NONE]  # or all by name
     if target is enumerate and is_one(one) and one.value.first is None:
         return Static(replace(one.value, first=others[0] if others else kwargs.get("start", constant(0))))
     if _takes_all(function) and is_one(one):
         args = [_taken_from(interpreter, one), *others]
+    if isinstance(function, Closure) or _is_written_out(function):
+        args = [_waiting(interpreter, value) for value in args]
+        kwargs = {name: _waiting(interpreter, value) for name, value in kwargs.items()}
+        return calls.apply(interpreter, function, args, kwargs)
     for value in (*args, *kwargs.values()):
         refuse_held(interpreter, value)
     return calls.apply(interpreter, function, args, kwargs)
+
+
+def _is_written_out(function: Any) -> bool:
+    """Is it a function of the user's, whose statements stand in the place of its call?"""
+    from . import calls
+
+    return isinstance(function, Static) and calls.is_users(function.value)
+
+
+def _waiting(interpreter: Interpreter, value: Any) -> Any:
+    """An argument that a loop of the called function goes through."""
+    return with_a_name(interpreter, value.value) if is_one(value) and value.value.scope is None else value
 
 
 def _taken_from(interpreter: Interpreter, value: Any) -> Any:
@@ -205,8 +224,9 @@ def for_loop(interpreter: Interpreter, node: ast.For, made: Generator) -> None:
     prefix = _prefix(interpreter, made)
     function = made.source.node
     assert isinstance(function, ast.FunctionDef)
-    own = set(_parameters(function)) | liveness.assigned(function.body)
+    own = set(parameters_of(function)) | liveness.assigned(function.body)
     body = _In(interpreter, made, node).statements()
+    note_only_uses(body, parameters_of(function))
     outside = _outside(interpreter, made, own)
     names = {name: prefix + name for name in (*own, *outside)}
     names |= {name: f"{name}_{prefix.strip('._')}" for name in _dotted(body)}
@@ -239,7 +259,7 @@ def _prefix(interpreter: Interpreter, made: Generator) -> str:
     )
 
 
-def _parameters(node: Any) -> Iterable[str]:
+def parameters_of(node: Any) -> Iterable[str]:
     return (part.arg for part in walk(node.args) if isinstance(part, ast.arg))
 
 
@@ -417,5 +437,6 @@ __all__ = [
     "iterator_of",
     "of_object",
     "of_objects",
+    "parameters_of",
     "refuse_held",
 ]

@@ -15,7 +15,19 @@ from . import one_of
 from .joined_numbers import several, types_of
 from .liveness import assigned
 from .types import ArrayType, ScalarType
-from .values import UNDEFINED, ArrayValue, Closure, OneOf, Scalar, Static, Template, TupleValue, constant, whole
+from .values import (
+    UNDEFINED,
+    ArrayValue,
+    Closure,
+    Generator,
+    OneOf,
+    Scalar,
+    Static,
+    Template,
+    TupleValue,
+    constant,
+    whole,
+)
 
 if TYPE_CHECKING:
     from .builder import Builder
@@ -53,6 +65,8 @@ class Pack:
                 return ("leaf", handle.dtype.str, handle.ndim, several(types_of(build, whole(handle))))
             case TupleValue(items=items, kind=kind):
                 return ("tuple", kind, tuple(self.pack(f"{name}_{k}", item) for k, item in enumerate(items)))
+            case Static(value=Generator()):
+                return build.refuse(f"{name}: a generator can't be handed to a function that calls itself")
             case Static(value=Template() as text):
                 parts = tuple(self.pack(f"{name}_{k}", number) for k, number in enumerate(text.values))
                 return ("text", str(text), text.whole, parts)
