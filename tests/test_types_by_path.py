@@ -415,6 +415,13 @@ def root_of_real_or_complex(x, c):
     return np.sqrt(z).imag + x
 
 
+def asked_whether_complex(x, c):
+    z = -x
+    if c:
+        z = x + 1j * x
+    return x * 2 if np.iscomplexobj(z) else x
+
+
 def as_text(x, c):
     n = 2
     if c:
@@ -430,7 +437,7 @@ APART = [
     cut_through_a_view, cut_in_what_is_like_it, cut_in_a_copy, cut_by_an_element, cut_in_one_of_two, cut_by_a_function,
     divided_in_place, added_at, cut_by_a_list, cut_in_a_list_that_may_be_short,
     cut_where_no_item_may_be_new, cut_to_what_is_given, product_of_truths, to_a_negative_power,
-    truths_added, turned_over, root_of_real_or_complex, as_text,
+    truths_added, turned_over, root_of_real_or_complex, asked_whether_complex, as_text,
 ]  # fmt: skip
 
 

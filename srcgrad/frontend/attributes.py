@@ -91,8 +91,8 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
     else:
         return build.refuse(f"this value has no attribute {name!r}")
     _check_there(interpreter, owner, name)
-    if name in ("dtype", "itemsize") and not interpreter.frame.is_composition:
-        types_that_decide.refuse_types(build, owner, "what is asked here is another thing for {}")
+    if name in ("dtype", "itemsize"):
+        types_that_decide.check_asked(build, [owner])
     match name:
         case "shape":
             return TupleValue(tuple(Scalar(dim, weak=True) for dim in owner_dims))

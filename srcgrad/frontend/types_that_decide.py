@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.expressions import BOOL, INT64, Array, Load
+from ..ir.expressions import BOOL, FLOAT64, INT64, Array, Const, Load
 from .arithmetic import PYTHON_KINDS, loop_dtypes
 from .builder import Builder
 from .joined_numbers import are_joined, on_each_path, rank, refuse_joined, types_of
@@ -37,13 +37,21 @@ def refuse_types(builder: Builder, value: Scalar | ArrayValue, because: str) -> 
         refuse_joined(builder, types, because, is_array=isinstance(value, ArrayValue))
 
 
+def check_asked(builder: Builder, values: Iterable[Any]) -> None:
+    """Of what type is it?  (Our own rules may ask that: what they make is taken to have all types that it may have.)"""
+    for value in () if builder.in_composition else values:
+        if isinstance(value, (Scalar, ArrayValue)):
+            refuse_types(builder, value, "what is asked here is another thing for {}")
+
+
 def same_answer(builder: Builder, value: Any, ask: Callable[[Any], Any]) -> Any:
     """What is said of a value of its type, on whatever path."""
     if not isinstance(value, (Scalar, ArrayValue)) or not are_joined(builder, [value]):
         return ask(value)
     answers = [ask(on_path) for (on_path,) in on_each_path(builder, [value])]
     if any(type(answer) is not type(answers[0]) or answer != answers[0] for answer in answers):
-        refuse_joined(builder, types_of(builder, value), "what is asked here has another answer for {}")
+        because = "what is asked here has another answer for {}"
+        refuse_joined(builder, types_of(builder, value), because, is_array=isinstance(value, ArrayValue))
     return answers[0]
 
 
@@ -103,6 +111,8 @@ def of_one_type(builder: Builder, value: ArrayValue, may_be_itself: bool = True)
 
 def _leaves(value: Any) -> Iterator[Any]:
     if isinstance(value, TupleValue):
+        if not value.items:
+            yield Scalar(Const(0.0, FLOAT64))  # what np.array([]) is of
         for item in value.items:
             yield from (
                 Scalar(leaf.expr, types=leaf.types) if isinstance(leaf, Scalar) else leaf for leaf in _leaves(item)

@@ -18,6 +18,7 @@ from ...ir.expressions import COMPLEX128, FLOAT64, Call, Const, Expr, part_of
 from ...rules.names import COMPLEX_MATH
 from ..arithmetic import broadcast, cast, cast_value, elementwise, imaginary_part, real_part
 from ..builder import Builder
+from ..types_that_decide import same_answer
 from ..values import ArrayValue, Scalar, TupleValue, constant
 from . import creation
 from .table import METHODS, array_or_number, flag, rule
@@ -99,12 +100,18 @@ def sign(build: Builder, z: Any) -> Any:
 
 @rule(np.iscomplexobj)
 def is_complex_object(build: Builder, x: Any) -> Any:
-    return constant(array_or_number(build, x).dtype.kind == "c")
+    return constant(_is_complex(build, x))
 
 
 @rule(np.isrealobj)
 def is_real_object(build: Builder, x: Any) -> Any:
-    return constant(array_or_number(build, x).dtype.kind != "c")
+    return constant(not _is_complex(build, x))
+
+
+def _is_complex(build: Builder, x: Any) -> bool:
+    is_one = lambda value: value.dtype.kind == "c"
+    value = array_or_number(build, x)
+    return bool(is_one(value) if build.in_composition else same_answer(build, value, is_one))
 
 
 @rule(np.iscomplex)

@@ -17,6 +17,7 @@ from ...ir.expressions import BOOL, FLOAT64, INT64, Axis, Call, Const, Expr, bot
 from ...ir.walk import is_constant
 from ..arithmetic import cast, cast_value, element_under, elementwise
 from ..builder import Builder
+from ..types_that_decide import check_asked
 from ..values import ArrayValue, Grid, Method, Range, Scalar, Static, TupleValue, remap, whole
 from . import creation, indexing, rearranging, shapes
 from .axes import at_least, moveaxis
@@ -293,6 +294,7 @@ def vectorize(build: Builder, pyfunc: Any) -> Any:
 @rule(np.result_type, np.promote_types)
 def result_type(build: Builder, *arrays_and_dtypes: Any) -> Any:
     """The dtype that NumPy's arithmetic gives to these operands."""
+    check_asked(build, arrays_and_dtypes)
     kinds = [_kind(build, value) for value in arrays_and_dtypes]
     return Static(np.result_type(*kinds))
 
@@ -300,6 +302,7 @@ def result_type(build: Builder, *arrays_and_dtypes: Any) -> Any:
 @rule(np.common_type)
 def common_type(build: Builder, *arrays: Any) -> Any:
     """The inexact type that holds all of them."""
+    check_asked(build, arrays)
     samples = [np.empty(0, array_or_number(build, value).dtype) for value in arrays]
     if any(sample.dtype == BOOL for sample in samples):
         return build.refuse("can't get common type for non-numeric array", error=ArgumentError)
