@@ -309,7 +309,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
     if interpreter.frame.is_composition and hasattr(plain, "kinds"):
         return call_function(interpreter, adjoints.on_matrices(plain, args), args, kwargs)
     if inspect.isfunction(plain) and (plain.__module__ or "").startswith(compositions.__name__):  # a part of one
-        return call_composition(interpreter, plain, args, kwargs)
+        is_generator = generators.is_function(_read_once(plain).node)
+        return (call_function if is_generator else call_composition)(interpreter, plain, args, kwargs)
     if is_users(target):
         return call_function(interpreter, unwrap(target), args, kwargs)
     if has_derivative(target):  # of a partial, or of another that is no plain function

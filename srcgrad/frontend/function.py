@@ -18,7 +18,7 @@ from ..ir.nodes import Function, Library, OwnCopy, Stmt
 from ..ir.walk import expressions as expressions_of
 from ..ir.walk import statements, targets, variables
 from ..passes.info import Info
-from ..rules.compositions import deques
+from ..rules.compositions import deques, iterators
 from ..rules.device import RESERVED as RESERVED_ON_DEVICE
 from . import expressions, lists, one_of, optional, types_that_decide
 from .arguments import parameter, type_of
@@ -354,6 +354,9 @@ class _Job:
             case TupleValue(kind=kind) if deques.is_one(kind):
                 build.span = self.interpreter.ended_at
                 build.refuse("a deque as a result is not supported", "return a list:  list(q)")
+            case TupleValue(kind=kind) if iterators.is_one(kind):
+                build.span = self.interpreter.ended_at
+                build.refuse("an iterator as a result is not supported", "return a list:  list(it)")
             case TupleValue(items=items, kind=kind):
                 if any(item is UNDEFINED for item in items):
                     raise UnsupportedError("a result may not be bound on every path")

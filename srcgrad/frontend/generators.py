@@ -20,10 +20,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ..rules.compositions import iterators as iterators_of_ours
 from . import bodies, flow, identities, liveness, special_methods
 from .source import Source, located
 from .syntax import below, walk
-from .values import NONE, Closure, Generator, Static, constant
+from .values import NONE, ArrayValue, Closure, Generator, Range, Static, TupleValue, constant
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -152,9 +153,17 @@ class Iterator:
 
 
 def iterator_of(interpreter: Interpreter, value: Any) -> Any:
-    if interpreter.frame.source.name != "__iter__":
-        interpreter.build.refuse("iter is not supported, but in what __iter__ returns", "a loop:  for y in ys")
-    return Static(Iterator(of_object(interpreter, value)))
+    from . import calls
+
+    if interpreter.frame.source.name == "__iter__":
+        return Static(Iterator(of_object(interpreter, value)))
+    if isinstance(value, TupleValue) and iterators_of_ours.is_one(value.kind):
+        return value
+    is_array = isinstance(value, ArrayValue) and value.ndim > 0
+    is_sequence = identities.is_list(value) or (isinstance(value, TupleValue) and value.kind is tuple)
+    if not (is_array or is_sequence or isinstance(value, Range)):
+        interpreter.build.refuse("iter is supported of arrays, lists, tuples and ranges", "a loop:  for y in ys")
+    return calls.call_composition(interpreter, iterators_of_ours.over, [value], {})
 
 
 def of_object(interpreter: Interpreter, value: Any) -> Any:
