@@ -492,3 +492,80 @@ power = lambda n, a: a if n == 0 else a * power(n - 1, a)
 
 def test_a_lambda_calls_itself() -> None:
     np.testing.assert_allclose(grad(power, jit=False).value_and_backward(3, 1.5), (1.5**4, 4 * 1.5**3))
+
+
+# ------------------------------------------------------------------------------------- lists whose length a run tells
+
+
+def by_halves(x):
+    def product(ys):
+        if len(ys) == 1:
+            return ys[0]
+        m = len(ys) // 2
+        return product(ys[:m]) * product(ys[m:])
+
+    return product(list(x))
+
+
+def neighbours_multiplied(x):
+    def rest(ys):
+        if len(ys) < 2:
+            return sum(ys)
+        return rest([a * b for a, b in zip(ys, ys[1:], strict=False)]) + max(ys)
+
+    return rest([v * v for v in x])
+
+
+def items_doubled(x):
+    def often(ys, k):
+        if k <= 0:
+            return 0.0
+        for i in range(len(ys)):
+            ys[i] = ys[i] * 2
+        return ys[0] * x[k - 1] + often(ys, k - 1)
+
+    ys = [v * v for v in x]
+    held = {"ys": ys}
+    return often(ys, len(x)) + held["ys"][0] + ys[-1]
+
+
+def taken_for_an_array(x):
+    def f(ys):
+        if len(ys) == 0:
+            return 0.0
+        a = np.array(ys)
+        a[0] = 7.0
+        return ys[0] + f(ys[1:]) * np.sum(a)
+
+    return f([v * v for v in x])
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+@pytest.mark.parametrize("function", [by_halves, neighbours_multiplied, items_doubled, taken_for_an_array])
+def test_lists_of_run_time_length(function: Any, size: int) -> None:
+    x = np.array([0.5, 1.5, 2.5, 0.7, 1.1])[:size]
+    f = grad(function, jit=False)
+    assert f(x) == pytest.approx(function(x))
+    check_grad(f, x)
+
+
+def test_lists_of_run_time_length_compiled() -> None:
+    x = np.array([0.5, 1.5, 2.5, 0.7, 1.1])
+    f = grad(by_halves)
+    assert f(x) == pytest.approx(by_halves(x))
+    check_grad(f, x)
+
+
+def test_a_list_that_gets_another_length_there_is_refused() -> None:
+    def longer(x):
+        def f(ys, k):
+            if k <= 0:
+                return 0.0
+            ys.append(x[0])
+            return ys[-1] + f(ys, k - 1)
+
+        ys = [v * v for v in x]
+        return f(ys, len(x)) + len(ys)
+
+    with pytest.raises(UnsupportedError, match="append changes a list"):
+        grad(longer, jit=False)(np.array([0.5, 1.5]))

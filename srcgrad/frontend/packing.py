@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..ir.expressions import BOOL, Const
-from . import one_of
+from . import lists, one_of
 from .joined_numbers import several, types_of
 from .liveness import assigned
 from .types import ArrayType, ScalarType
@@ -20,6 +20,7 @@ from .values import (
     ArrayValue,
     Closure,
     Generator,
+    Items,
     OneOf,
     Scalar,
     Static,
@@ -63,6 +64,10 @@ class Pack:
                 order = "C" if handle.name in build.contiguous and handle.name not in build.uncertain else "A"
                 self.add(name, handle, ArrayType(handle.dtype, handle.ndim, order))
                 return ("leaf", handle.dtype.str, handle.ndim, several(types_of(build, whole(handle))))
+            case Items(inner=None, weak=bool(), rows=rows) if rows.ndim == 1:  # a list of numbers, to be read
+                known = build.item_types.get(build.root(rows))
+                numbers = self.pack(name, lists.array_of_items(self.interpreter, value))
+                return ("list", value.weak, value.kind, known, numbers)
             case TupleValue(items=items, kind=kind):
                 return ("tuple", kind, tuple(self.pack(f"{name}_{k}", item) for k, item in enumerate(items)))
             case Static(value=Generator()):
@@ -137,6 +142,10 @@ class Unpack:
                 if isinstance(leaf, ArrayValue) and leaf.handle is not None:
                     self.build.note_types(leaf.handle, types)
                 return replace(leaf, types=types) if isinstance(leaf, Scalar) else leaf
+            case ("list", weak, kind, known, numbers):
+                rows = self.unpack(numbers).handle
+                self.build.item_types |= {rows.name: known} if known else {}
+                return Items(rows, rows.dims[0], rows.dims[0], weak, kind=kind)
             case ("tuple", kind, parts):
                 return TupleValue(tuple(self.unpack(part) for part in parts), kind)
             case ("text", text, is_whole, parts):
