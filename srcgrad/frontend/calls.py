@@ -268,7 +268,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
             return BUILTINS[target](interpreter, *args, **kwargs)
         if inspect.ismethod(target) and target.__func__ in BUILTINS:
             return BUILTINS[target.__func__](interpreter, Static(target.__self__), *args, **kwargs)
-        if target in compositions.PYTHON:
+        is_from_outside = target is next and args and isinstance(args[0], Static)  # and says what comes next itself
+        if target in compositions.PYTHON and not is_from_outside:
             return of_python(interpreter, target, args, kwargs)
         if not _takes_lists(target):
             args = [lists.as_operand(interpreter, value) for value in args]
