@@ -219,6 +219,7 @@ class _Job:
         info = Info(
             build.names, self.kind, extra=extra, boundscheck=self.options.boundscheck, again=self.options.again,
             rounding=self.rounding(), lengths_for_granted=self.lengths_for_granted(),
+            indices_again=self.options.target == "cuda",
         )  # fmt: skip
         if self.kind != "primal":
             info = self.derivative(info, outputs, extra)

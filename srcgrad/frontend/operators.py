@@ -104,6 +104,8 @@ def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
             build.emit(If(is_negative, (Raise("RuntimeValueError", message + error_place(build.span)),)))
         if exponent is not None and exponent < 0:
             x = Scalar(cast(x.expr, np.dtype(np.float64)), weak=True)
+        elif exponent is None and static_int(x) == 2:
+            op, x = "lshift", constant(1)
     if op in ("div", "floordiv", "mod"):
         python_raises.division(interpreter, op, x, y)
         known_zero = isinstance(y, Scalar) and y.is_constant and y.weak and y.value == 0

@@ -31,7 +31,7 @@ def affine(expr: Expr) -> tuple[Terms, int]:
 
 
 @lru_cache(maxsize=65536)
-def _order(term: Expr) -> str:
+def order(term: Expr) -> str:
     return repr(term)
 
 
@@ -47,7 +47,7 @@ def _combine(x: Expr, y: Expr, factor: int) -> tuple[Terms, int]:
     total = dict(terms_x)
     for term, count in terms_y:
         total[term] = total.get(term, 0) + factor * count
-    kept = tuple(sorted(((t, c) for t, c in total.items() if c), key=lambda item: _order(item[0])))
+    kept = tuple(sorted(((t, c) for t, c in total.items() if c), key=lambda item: order(item[0])))
     return kept, constant_x + factor * constant_y
 
 

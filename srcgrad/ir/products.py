@@ -66,7 +66,7 @@ def _times(one: Sum, other: Sum) -> Sum:
     out: Sum = {}
     for x, count in one.items():
         for y, often in other.items():
-            product = tuple(sorted((*x, *y), key=repr))
+            product = tuple(sorted((*x, *y), key=affine.order))
             out[product] = out.get(product, Fraction(0)) + count * often
     return out
 

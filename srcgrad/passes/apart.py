@@ -17,6 +17,7 @@ from ..ir.nodes import For
 from ..ir.walk import subexpressions, substitute, variables
 from .defined_indices import by_values, is_long
 from .effects import Access, values_within
+from .parts_of_indices import never_meet
 from .ranges import Ranges
 from .signs import Signs
 
@@ -62,12 +63,15 @@ class Apart:
         """Do the accesses, of any two iterations, mean different elements?"""
         if any(ranges.never_meet(a, b) for ranges in self.ranges()):
             return True
-        said = tuple(self.by_values(access) for access in (a, b))
-        return said != (a, b) and any(ranges.never_meet(*said) for ranges in self.ranges())
+        said = self.by_values(a), self.by_values(b)
+        if said != (a, b) and any(ranges.never_meet(*said) for ranges in self.ranges()):
+            return True
+        return any(never_meet(ranges, x, y) for x, y in dict.fromkeys(((a, b), said)) for ranges in self.ranges())
 
     def by_values(self, access: Access) -> Access:
         index = (None if part is None else by_values(part, self.values) for part in access.index)
-        return replace(access, index=tuple(index))
+        under = (replace(known, expr=by_values(known.expr, self.values)) for known in access.under)
+        return replace(access, index=tuple(index), under=tuple(under))
 
     def ranges(self) -> Iterator[Ranges]:
         for k, (*around, own) in enumerate(self.ways):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from ..ir import affine
-from ..ir.expressions import INT64, Call, Const, Dim, Expr, Load, Old, Var
+from ..ir.expressions import BOOL, INT64, Call, Const, Dim, Expr, Load, Old, Var
 from ..ir.nodes import For, While
 from ..ir.walk import (
     loads,
@@ -18,15 +18,25 @@ from .validity import Forward, Version
 KEEP_IN_LOOP = 6  # additions that a store and a load of a kept value cost
 KEEP_OUTSIDE = 1.5
 DIVISIONS = ("mod", "floordiv", "fmod")
+DEEPEST_INDEX = 8  # names that an index is made of, by way of others
 FAR = 24  # definitions between a value and the states that it is made of
 KEEP_BESIDE = 16  # the same beside a state that is kept for every step: what is made of it would be as large again
 
 
 class Costs:
-    """`versions` and `kept` are what the sweep has already: variables, and values of expressions before statements."""
+    """`versions` and `kept` are what the sweep has already: variables, and values of expressions before statements.
 
-    def __init__(self, forward: Forward, versions: dict[Version, Var], kept: dict[tuple[Expr, int], Expr]) -> None:
-        self.forward, self.versions, self.kept = forward, versions, kept
+    `indices_again`: what is made of indices alone is worth no memory, however it is made of them.
+    """
+
+    def __init__(
+        self,
+        forward: Forward,
+        versions: dict[Version, Var],
+        kept: dict[tuple[Expr, int], Expr],
+        indices_again: bool = False,
+    ) -> None:
+        self.forward, self.versions, self.kept, self.indices_again = forward, versions, kept, indices_again
         self._sources: dict[tuple[Expr, int], bool | None] = {}
 
     def keep_cost(self, at: int, expr: Expr | None = None) -> float:
@@ -96,6 +106,8 @@ class Costs:
             case Call(args=args):
                 if (expr, at) in self.kept:
                     return 0
+                if self.forward.loops_around(self.forward.block_of(at)) and self.is_of_indices(expr, at):
+                    return 0
                 if self.is_shared(expr, at):
                     return 1
                 if self.is_around_the_end(expr, at):
@@ -124,9 +136,26 @@ class Costs:
             return place is None or self.forward.is_valid(Version(expr, place))
         return isinstance(expr, (Const, Dim))
 
+    def is_of_indices(self, expr: Expr, at: int, depth: int = 0) -> bool:
+        """Is it made of loop indices, and of what is still there, or had once for all iterations of an inner loop?"""
+        if not self.indices_again or depth > DEEPEST_INDEX or expr.dtype not in (INT64, BOOL):
+            return False
+        match expr:
+            case Call(args=args):
+                return all(self.is_of_indices(arg, at, depth) for arg in args)
+            case Var():
+                place = self.forward.birth(expr, at)
+                if place is None or self.forward.is_valid(Version(expr, place)):
+                    return True
+                if self.depth(place.block) < self.depth(self.forward.block_of(at)):
+                    return True
+                made = self.forward.definition(Version(expr, place))
+                return made is not None and self.is_of_indices(made.value, made.label, depth + 1)
+        return isinstance(expr, (Const, Dim))
+
     def is_shared(self, expr: Call, at: int) -> bool:
         """A division of indices that comes out the same in every iteration of an outer loop: one row of it is kept."""
-        if expr.dtype != INT64 or expr.op not in DIVISIONS or isinstance(expr.args[1], Const):
+        if self.indices_again or expr.dtype != INT64 or expr.op not in DIVISIONS or isinstance(expr.args[1], Const):
             return False
         if self.is_around_the_end(expr, at):
             return False

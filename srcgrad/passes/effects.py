@@ -50,7 +50,7 @@ from ..ir.walk import (
     with_fields,
     written,
 )
-from .remainders import Remainder, ahead_of, known_in, steady
+from .remainders import Known, ahead_of, known_in, steady
 from .signs import Signs
 
 Index = tuple[Expr | None, ...]  # None: any
@@ -68,7 +68,7 @@ class Access:
     adds: bool = False  # only adds, and nobody looks in between
     whole: bool = False  # as an array, not as an element
     ours: bool = False  # … adds, and in an order that is ours
-    under: tuple[Remainder, ...] = ()  # what is known where it happens
+    under: Known = ()  # what is known where it happens
 
     def through(self, views: Mapping[str, View], is_natural: bool = False) -> Access:
         """The same touch, said of the memory that a view is a view of.  `is_natural`: no index is negative."""
@@ -254,7 +254,7 @@ def _raw(stmt: Stmt) -> Effects:
     return out
 
 
-def _take_block(out: Effects, block: Block, known: tuple[Remainder, ...]) -> None:
+def _take_block(out: Effects, block: Block, known: Known) -> None:
     mark = len(out.accesses)
     for stmt in block:
         out.take(_raw(stmt))
@@ -262,7 +262,7 @@ def _take_block(out: Effects, block: Block, known: tuple[Remainder, ...]) -> Non
         out.accesses[mark:] = _under(block, known)
 
 
-def _under(block: Block, known: tuple[Remainder, ...]) -> Iterator[Access]:
+def _under(block: Block, known: Known) -> Iterator[Access]:
     """What a block touches, with what is known in it, of what it does not change."""
     values: Mapping[Var, Expr] = {}
     here = steady(known, set().union(*(_raw(stmt).writes for stmt in block)))

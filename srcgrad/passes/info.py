@@ -33,6 +33,7 @@ class Info:
     again: bool = False  # the adjoint is differentiated itself
     lengths_for_granted: bool = False  # where they are others, other code is run in its place
     rounding: str = "as written"  # or "contracted", a product and a sum once; or "free"
+    indices_again: bool = False  # what indices are made of others, the way back makes again: it tells threads apart
     cotangents: Any = None
     extra: dict[str, Any] = field(default_factory=dict)
 

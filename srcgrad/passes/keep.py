@@ -93,7 +93,7 @@ class _Keep(KeptMemory):
         self.plain_reads: set[str] = set()
         self.guarded = 0  # conditions around what is read, in one expression
         self.made_again: dict[Var, Expr] = {}  # names for what the sweep computes again
-        self.costs = Costs(self.forward, self.versions, self.kept_expressions)
+        self.costs = Costs(self.forward, self.versions, self.kept_expressions, self.info.indices_again)
         self.decided = Decided(self.forward, self.body, self.info.rounding)
         self.refills = Refills(self.forward, self.costs, self.decided, self.info.names, self.sweep.body)
 

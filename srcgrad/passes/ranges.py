@@ -29,14 +29,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import combinations
+from typing import Any
 
 from ..ir import affine, products
 from ..ir.expressions import Call, Const, Expr, Var
 from ..ir.naturals import bound_of_parts, proved_by_bounds
 from ..ir.nodes import For
 from ..ir.walk import loads, statements, substitute, variables
-from .effects import Access, effects, names_used
-from .remainders import known_in, leaves_a_remainder, never_meet, steady
+from .effects import Access, Index, effects, names_used
+from .quotients import without_bits_twice
+from .remainders import Natural, Remainder, known_in, leaves_a_remainder, never_meet, steady
 from .signs import Signs, positive_by_steps
 
 
@@ -44,7 +47,7 @@ class Ranges:
     """The ranges of the loops around a loop, of its own index, and of the indices inside it."""
 
     def __init__(self, around: tuple[For, ...], loop: For, signs: Signs, array: str = "") -> None:
-        self.signs, self.loop, self.around = signs, loop, around
+        self.signs, self.loop, self.around, self.array = signs, loop, around, array
         inside = effects(loop.body)
         self.varies = varies = inside.writes | {loop.index}
         self.known = steady(known_in(loop)[0], inside.writes) if known_in(loop) else ()
@@ -63,6 +66,7 @@ class Ranges:
         self.is_ambiguous = len({stmt.index for stmt in nest}) < len(nest) and not (array or inside.views)
         self.of_arrays: dict[str, Ranges] = {}
         self.answers: dict[tuple[object, ...], bool] = {}
+        self.in_parts: dict[Expr, Any] = {}  # by what its index is divided by (`parts_of_indices`)
         self.positive = positive_by_steps((*around, loop), signs)
         self.other = {var: Var(f"{var.name}'", var.dtype) for var in varies}  # what it is in another iteration
         self.bounds: dict[Expr, tuple[Expr, Expr]] = {}
@@ -80,10 +84,12 @@ class Ranges:
         if self.is_ambiguous:
             return self.about(a.array.name).never_meet(a, b)
         pairs = [(p, q) for p, q in zip(a.index, b.index, strict=True) if p is not None and q is not None]
+        mine, others = ([each.expr for each in access.under if isinstance(each, Natural)] for access in (a, b))
+        asked = [expr for expr in mine if expr in others]
         return (
-            self.leave_other_remainders(a, b)
-            or any(self.never_equal(p, q) for p, q in pairs)
-            or self.are_one_iterations(pairs)
+            self.leave_other_remainders(a, b, asked)
+            or any(self.never_equal(p, q, asked) for p, q in pairs)
+            or self.are_one_iterations(pairs, [*(substitute(expr, dict(self.other)) for expr in mine), *others])
         )
 
     def about(self, array: str) -> Ranges:
@@ -92,11 +98,14 @@ class Ranges:
             self.of_arrays[array] = Ranges(self.around, self.loop, self.signs, array)
         return self.of_arrays[array]
 
-    def are_one_iterations(self, pairs: list[tuple[Expr, Expr]]) -> bool:
+    def are_one_iterations(self, pairs: list[tuple[Expr, Expr]], asked: Sequence[Expr] = ()) -> bool:
         """Where all indices are equal, are the iterations, too, by where the loops inside begin and end?
 
         a[i, j] = a[j, i] = …, j from i on: i' = j >= i, and i = j' >= i'.
         d[i, s - i] = d[i - 1, s - i]: never, as i is not i - 1.
+        x[i], x[i ^ h] where i < i ^ h: never, as i' = i ^ h >= i, and i = i' ^ h >= i'.
+
+        `asked`: what is not negative in the one iteration and in the other, where the elements are touched.
         """
         index = self.loop.index
         mine: dict[Expr, Expr] = {}  # what variables are where the indices are equal
@@ -104,7 +113,7 @@ class Ranges:
         for p, q in pairs:
             if loads(p) or loads(q) or not (self.signs.never_negative or (self.is_natural(p) and self.is_natural(q))):
                 continue
-            gaps.append(affine.sub(substitute(p, dict(self.other)), q))
+            gaps.append(self.gap(p, q))
             terms, constant = affine.affine(gaps[-1])
             counts = dict(terms)
             for var in (*self.inner, *(self.other[v] for v in self.inner), index, self.other[index]):
@@ -113,10 +122,12 @@ class Ranges:
                     if not variables(rest) & mine.keys():
                         mine[var] = affine.mul(affine.integer(-counts[var]), rest)
                         break
-        said = lambda expr: affine.normal(substitute(expr, dict(mine)))
+        said = lambda expr: without_bits_twice(affine.normal(substitute(expr, dict(mine))))
         lead = said(affine.sub(self.other[index], index))
         if any(affine.difference(said(gap), affine.ZERO) not in (None, 0) for gap in gaps):
             return True  # they never are
+        if asked and any(is_negative(affine.add(x, y)) for x, y in combinations(map(said, asked), 2)):
+            return True
         if isinstance(lead, Const):
             return bool(lead.value == 0)
         known = [
@@ -130,13 +141,34 @@ class Ranges:
 
         return is_natural_by_them(lead) and is_natural_by_them(affine.sub(affine.ZERO, lead))
 
-    def leave_other_remainders(self, a: Access, b: Access) -> bool:
+    def gap(self, p: Expr, q: Expr) -> Expr:
+        """What is 0 where the one iteration's index is the other's."""
+        p = substitute(p, dict(self.other))
+        match p, q:
+            case Call(op="bitxor", args=(x, mask)), Call(op="bitxor", args=(y, other)) if mask == other:
+                return affine.sub(x, y)
+        return affine.sub(p, q)
+
+    def leave_other_remainders(self, a: Access, b: Access, asked: Sequence[Expr]) -> bool:
         known = [(*self.known, *access.under) for access in (a, b)]
-        if not (all(known) and never_meet(a.index, known[0], b.index, known[1], self.varies)):
+        if not all(any(isinstance(each, Remainder) for each in own) for own in known):
+            return False
+        apart = lambda p, q: never_meet(p, known[0], q, known[1], self.varies)
+        if not (apart(a.index, b.index) or apart(*self.by_digits(a, b, asked))):
             return False
         return self.signs.never_negative or all(self.is_natural(p) for p in (*a.index, *b.index) if p is not None)
 
-    def never_equal(self, p: Expr, q: Expr) -> bool:
+    def by_digits(self, a: Access, b: Access, asked: Sequence[Expr]) -> tuple[Index, Index]:
+        """The indices of two elements, with two digits in the place of what is a number of two."""
+        out: list[tuple[Expr | None, Expr | None]] = []
+        for p, q in zip(a.index, b.index, strict=True):
+            is_known = p is not None and q is not None and not (loads(p) or loads(q))
+            digits = self.digits(p, q, [*self.runs_there(p, q), *asked]) if is_known else []  # type: ignore[arg-type]
+            out += digits or [(p, q)]
+        return tuple(p for p, _ in out), tuple(q for _, q in out)
+
+    def never_equal(self, p: Expr, q: Expr, asked: Sequence[Expr] = ()) -> bool:
+        """`asked`: what is not negative where the elements are touched, each by its own indices."""
         if loads(p) or loads(q):
             return False
         naturals = self.runs_there(p, q)
@@ -144,7 +176,7 @@ class Ranges:
             return False  # x[-1] is x[n - 1]
         if self.are_in_rows(p, q, naturals):
             return True
-        if any(self.never_equal(x, y) for x, y in self.digits(p, q, naturals)):
+        if any(self.never_equal(x, y) for x, y in self.digits(p, q, [*naturals, *asked])):
             return True
         if self.lies_between_steps(p, q):
             return True
@@ -255,6 +287,10 @@ class Ranges:
             return self.signs.is_natural(expr) or any(gap is not None and gap >= 0 for gap in more)
 
         return proved_by_bounds(expr, holds, bound, lambda term: self.rank.get(term, len(self.rank)))
+
+
+def is_negative(expr: Expr) -> bool:
+    return isinstance(expr, Const) and bool(expr.value < 0)
 
 
 def _ratio(x: Expr, y: Expr) -> Fraction | None:

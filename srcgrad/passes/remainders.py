@@ -6,6 +6,14 @@ for i in range(1, n - 1):
             u[i, j] = u[i - 1, j] + …   to no iteration that writes (red and black)
 
 for j in range(first, m, 2):            j - first = 0 (mod 2)
+
+Of bits, and of the order of indices that are made of them, what is asked is known too (`bits.py`):
+
+for b in range(n):
+    if b & h == 0:                      b & h is 0
+        p = b | h
+for i in range(n):
+    if i % (2 * h) < h:                 h - 1 - i % (2 * h) is not negative
 """
 
 from __future__ import annotations
@@ -16,10 +24,10 @@ from math import gcd
 from typing import Any
 
 from ..ir import affine
-from ..ir.expressions import BOOL, Call, Const, Expr, Var
+from ..ir.expressions import BOOL, INT64, Call, Const, Expr, Var
 from ..ir.naturals import remainder
 from ..ir.nodes import For, If, Stmt
-from ..ir.walk import loads, substitute, variables
+from ..ir.walk import loads, subexpressions, substitute, variables
 
 Place = tuple[Expr | None, ...]
 
@@ -32,7 +40,30 @@ class Remainder:
     modulus: int
 
 
-Known = tuple[Remainder, ...]
+@dataclass(frozen=True)
+class Zero:
+    """`expr` is 0."""
+
+    expr: Expr
+
+
+@dataclass(frozen=True)
+class Natural:
+    """`expr` is not negative."""
+
+    expr: Expr
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A condition that has a name, and whether it holds: what it says is known where the name is given."""
+
+    expr: Expr
+    holds: bool
+
+
+Known = tuple[Remainder | Zero | Natural | Asked, ...]
+OF_BITS = ("bitand", "bitor", "bitxor", "invert", "lshift", "rshift")
 
 
 def known_in(stmt: Stmt) -> tuple[Known, ...]:
@@ -47,20 +78,45 @@ def known_in(stmt: Stmt) -> tuple[Known, ...]:
 
 def _where(condition: Expr, holds: bool) -> Known:
     match condition:
+        case Var():
+            return (Asked(condition, holds),)
         case Call(op="and", args=(x, y)) if holds and condition.dtype == BOOL:
             return _where(x, True) + _where(y, True)
         case Call(op="or", args=(x, y)) if not holds and condition.dtype == BOOL:
             return _where(x, False) + _where(y, False)
         case Call(op="not", args=(x,)):
             return _where(x, not holds)
-        case Call(op="eq" | "ne" as op, args=(Call(op="mod", args=(x, Const(value=modulus))), rest)):
-            if loads(x) or loads(rest) or rest.dtype.kind not in "iu" or x.dtype.kind not in "iu" or modulus < 2:
+        case Call(op="eq" | "ne" as op, args=(x, rest)) if x.dtype == rest.dtype == INT64:
+            return () if loads(x) or loads(rest) else _of_equality(x, rest, (op == "eq") == holds)
+        case Call(op="lt" | "le" | "gt" | "ge" as op, args=(x, y)) if x.dtype == y.dtype == INT64:
+            if op in ("gt", "ge"):
+                x, y = y, x
+            if not holds:
+                x, y = y, x
+            if loads(x) or loads(y) or not _may_be_of_parts(x, y):
                 return ()
-            if (op == "eq") == holds:
-                return (Remainder(affine.sub(x, rest), int(modulus)),)
-            if modulus == 2 and isinstance(rest, Const) and rest.value in (0, 1):
-                return (Remainder(affine.sub(x, affine.integer(1 - int(rest.value))), 2),)
+            return (Natural(affine.sub(affine.sub(y, x), affine.integer(int((op in ("lt", "gt")) == holds)))),)
     return ()
+
+
+def _of_equality(x: Expr, rest: Expr, is_equal: bool) -> Known:
+    parts = remainder(x)
+    if parts is not None and parts[1] > 1:
+        if is_equal:
+            return (Remainder(affine.sub(parts[0], rest), parts[1]),)
+        if parts[1] == 2 and isinstance(rest, Const) and rest.value in (0, 1):
+            return (Remainder(affine.sub(parts[0], affine.integer(1 - int(rest.value))), 2),)
+    elif is_equal and rest == affine.ZERO and isinstance(x, Call) and x.op == "bitand":
+        return (Zero(x),)
+    return ()
+
+
+def _may_be_of_parts(x: Expr, y: Expr) -> bool:
+    """Is there anything in it of an index, but for the index itself, or may a name stand for that?"""
+    nodes = [node for side in (x, y) for node in subexpressions(side)]
+    return any(isinstance(node, Call) and node.op in ("mod", *OF_BITS) for node in nodes) or (
+        isinstance(x, Var) and isinstance(y, Var)
+    )
 
 
 def steady(known: Known, changed: Set[Var]) -> Known:
@@ -70,14 +126,23 @@ def steady(known: Known, changed: Set[Var]) -> Known:
 
 def ahead_of(known: Known, values: Mapping[Any, Expr], changed: Set[Var]) -> Known:
     """The same, by what the variables have been made of, as far as the statements do not change that."""
-    made_of = {var: value for var, value in values.items() if not variables(value) & changed}
-    return tuple(replace(each, expr=substitute(each.expr, made_of)) for each in known)
+    made_of = {v: value for v, value in values.items() if v not in changed and not variables(value) & changed}
+    out: list[Remainder | Zero | Natural | Asked] = []
+    for each in known:
+        if not isinstance(each, Asked):
+            out.append(replace(each, expr=substitute(each.expr, made_of)))
+        elif each.expr in made_of:
+            out += _where(made_of[each.expr], each.holds)
+        else:
+            out.append(each)
+    return tuple(out)
 
 
 def never_meet(p: Place, p_known: Known, q: Place, q_known: Known, varies: Set[Var]) -> bool:
     """Do remainders tell the elements apart, of whatever two iterations?  `varies`: what differs between those."""
     apart = _steps(p, q, varies)
-    return any(_contradict(x, y, apart, varies) for x in p_known for y in q_known if x.modulus == y.modulus)
+    p_left, q_left = ([x for x in known if isinstance(x, Remainder)] for known in (p_known, q_known))
+    return any(_contradict(x, y, apart, varies) for x in p_left for y in q_left if x.modulus == y.modulus)
 
 
 def _steps(p: Place, q: Place, varies: Set[Var]) -> dict[Expr, int]:

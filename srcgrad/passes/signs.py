@@ -17,6 +17,7 @@ from ..ir.expressions import INT64, Array, Call, Const, Dim, Expr, Var
 from ..ir.naturals import remainder
 from ..ir.nodes import AddTo, Assign, For, Function, Pop, Push, Stmt, While
 from ..ir.walk import loads, remembered, statements, substitute, variables, written
+from .quotients import is_a_power
 
 
 class Signs:
@@ -50,6 +51,9 @@ class Signs:
         while refuted := {v for v in self.naturals if not all(map(self._stays_natural, makes[v]))}:
             self.naturals -= refuted
         self.least = {v: k for v in self.naturals if (k := min(map(self._least, makes[v])))}
+        self.powers = set(makes) - params  # of two: the largest set of which it holds
+        while refuted := {v for v in self.powers if not all(map(self._stays_a_power, makes[v]))}:
+            self.powers -= refuted
         self._answers = {}  # from here on, what it says stays
 
     def _stays_natural(self, stmt: Stmt) -> bool:
@@ -70,6 +74,17 @@ class Signs:
                 down = self.is_natural(affine.add(stop, affine.ONE)) or self.is_natural(affine.sub(stop, start))
                 return up and down
         return isinstance(stmt, While)
+
+    def _stays_a_power(self, stmt: Stmt) -> bool:
+        match stmt:
+            case Assign(value=value):
+                return is_a_power(value, self.powers.__contains__)
+            case Pop(stack=stack):
+                pushed = self.pushed.get(stack.name, ())
+                return bool(pushed) and all(
+                    isinstance(s.value, Expr) and is_a_power(s.value, self.powers.__contains__) for s in pushed
+                )
+        return False
 
     def leads_upwards(self, loop: For) -> bool:
         """Does no iteration come by a step below 0?  By such a step there is nothing in range(0, n - s, 2 * s)."""
@@ -111,6 +126,11 @@ class Signs:
                     # x // d * d is x at most: the last index of x[::-2] is n - 2 * ((n + 1) // 2) + 1
                     most = affine.mul(affine.integer(c // d), x)
                     return self.is_natural(affine.add(affine.sub(expr, affine.mul(affine.integer(c), t)), most))
+                case Call(op="mod", args=(x, y)) if c < 0 and remainder(t) is None:
+                    # x % y is x at most: 2 * k - k % h
+                    less = affine.mul(affine.integer(-c), affine.sub(t, x))
+                    if self.is_natural(x) and self.is_natural(y) and self.is_natural(affine.add(expr, less)):
+                        return True
                 case Call(op="mod" | "bitand") if c < 0 and (parts := remainder(t)) is not None:
                     most = affine.integer(c * (parts[1] - 1))  # 1 - x % 2 is 0 at least
                     return self.is_natural(affine.add(affine.sub(expr, affine.mul(affine.integer(c), t)), most))
@@ -141,6 +161,8 @@ class Signs:
                 return self.is_natural(y)
             case Call(op="bitand", args=(x, y)):
                 return self.is_natural(x) or self.is_natural(y)
+            case Call(op="mul" | "bitor" | "bitxor", args=(x, y)):
+                return self.is_natural(x) and self.is_natural(y)
             case Call(op="rshift" | "lshift", args=(x, _)):
                 return self.is_natural(x)
             case Call(op="minimum" | "min", args=(x, y)):
