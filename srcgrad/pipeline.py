@@ -43,7 +43,7 @@ from .passes.early_checks import check_early
 from .passes.equal_lengths import equal_lengths
 from .passes.few_columns import few_columns
 from .passes.find_active import find_active
-from .passes.find_independent import find_independent, independent_as_they_are
+from .passes.find_independent import find_independent, independent_as_they_are, independent_in_cases
 from .passes.first_touch import first_touch
 from .passes.flatten_nests import flatten_nests
 from .passes.flatten_rows import flatten_rows
@@ -254,7 +254,7 @@ ANY_ORDER_ON_A_GPU: tuple[Pass, ...] = (
     periodic,  # steps that go around the ends of an axis
     read_behind,  # names that a loop sets, and that are not its own
     say_ranges,  # a step, and a place half of it further on, are made of one number
-    find_independent,
+    independent_in_cases,  # in place of find_independent: which case it is, the host asks
     one_loop_each,  # what is greatest is looked for in a loop of its own
     split_ends_in_order,  # a recurrence does not ask whether there is an element before
 )

@@ -30,7 +30,10 @@ SIMULATED = {
         named("extremes columns parted_loops benchmarks examples sweeps gathered ahead where_read layouts"),
         455,
     ),
-    "rows": (named("held steps checkpoints first_steps remainders scans flat in_parallel apart bits narrow"), 646),
+    "rows": (
+        named("held steps checkpoints first_steps remainders scans flat in_parallel apart bits cases narrow"),
+        669,
+    ),
 }
 SOME = (
     "black_scholes or mandelbrot or rk4 or scattered or mixture or two_layers or softmax or stencil or conjugate or "
@@ -55,7 +58,7 @@ VIRTUAL = {
         ],
         11,
     ),
-    "steps": (named("states alone grids later remainders apart bits"), 115),
+    "steps": (named("states alone grids later remainders apart bits cases"), 126),
     "rows": ([*named("ahead held checkpoints where_read first_steps"), "-k", f"ahead or {OTHERS}"], 83),
 }
 

@@ -17,9 +17,10 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from ..ir.expressions import Expr, Var
-from ..ir.nodes import Alloc, Block, For, Function, Invoke, Stmt, Swap, While, leaves
+from ..ir.nodes import Alloc, Block, For, Function, If, Invoke, Stmt, Swap, While, leaves
 from ..ir.walk import blocks, statements, variables, with_blocks
 from .apart import Apart, Bounded
+from .cases import case_of
 from .defined_indices import accesses_by_definition
 from .effects import (
     Access,
@@ -46,14 +47,21 @@ def find_independent(function: Function, forgetful: frozenset[str] = frozenset()
     return replace(function, body=_Finder(function, forgetful).block(function.body))
 
 
+def independent_in_cases(function: Function) -> Function:
+    """The same, also for loops that are independent in one case (`cases`), which is asked ahead of them."""
+    return replace(function, body=_Finder(function, frozenset(), in_cases=True).block(function.body))
+
+
 def independent_as_they_are(function: Function) -> Function:
     """The same for loops that other passes have made, behind `guard_accesses`; scratch stays where it is."""
     return replace(function, body=_Finder(function, frozenset(), guarded=True).block(function.body))
 
 
 class _Finder:
-    def __init__(self, function: Function, forgetful: frozenset[str], guarded: bool = False) -> None:
-        self.forgetful, self.guarded = forgetful, guarded
+    def __init__(
+        self, function: Function, forgetful: frozenset[str], guarded: bool = False, in_cases: bool = False
+    ) -> None:
+        self.forgetful, self.guarded, self.in_cases, self.names = forgetful, guarded, in_cases, function.info.names
         self.roots, self.made = roots_of(function), lengths_of(function).made
         self.signs = Signs(function, never_negative=True) if guarded else signs_of(function)
         self.uses = Counter(uses(function.body))
@@ -83,7 +91,10 @@ class _Finder:
             rest = (block[position + 1 :], *later)
             if not self.guarded and isinstance(stmt, For) and stmt.ordered:
                 out, stmt = self.with_own_scratch(out, stmt)
-            if blocks(stmt):
+            cases = self.by_cases(stmt, around, rest, values) if self.in_cases and isinstance(stmt, For) else None
+            if cases is not None:
+                stmt = cases
+            elif blocks(stmt):
                 inner = (*around, Bounded.of(stmt, values)) if isinstance(stmt, For) else around
                 behind = ((stmt,), *rest) if isinstance(stmt, (For, While)) else rest
                 known = values_within(stmt, values)
@@ -97,6 +108,23 @@ class _Finder:
             values = values_behind(stmt, values)
             out.append(stmt)
         return tuple(out)
+
+    def by_cases(
+        self, loop: For, around: tuple[Bounded, ...], later: tuple[Block, ...], values: Mapping[Var, Expr]
+    ) -> If | None:
+        """The loop as it is in one case, in which it is independent, and as it is in the other one."""
+        case = case_of(loop, self.signs, self.names, lambda name: self.lives_in(name, loop)) if loop.ordered else None
+        if case is None or self.is_independent(loop, (*around, Bounded.of(loop, values)), later, values):
+            return None
+        for stmt in case.ahead:
+            values = values_behind(stmt, values)
+        self.uses.update({name: n for name, n in uses((case.loop,)).items() if name not in self.uses})
+        if not self.is_independent(case.loop, (*around, Bounded.of(case.loop, values)), later, values):
+            return None
+        self.in_cases = False
+        here, there = (self.block((each,), around, later, values) for each in (case.loop, loop))
+        self.in_cases = True
+        return If(case.condition, (*case.ahead, *here), there, span=loop.span)
 
     def is_independent(
         self, loop: For, bounded: tuple[Bounded, ...], later: tuple[Block, ...], values: Mapping[Var, Expr]
@@ -175,4 +203,4 @@ class _Finder:
         return not any(name in (s.left.name, s.right.name) for s in swaps)  # another name has this memory then
 
 
-__all__ = ["find_independent", "independent_as_they_are"]
+__all__ = ["find_independent", "independent_as_they_are", "independent_in_cases"]

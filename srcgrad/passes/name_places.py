@@ -28,6 +28,7 @@ from ..ir.walk import (
 from ..ir.wraps import is_wrap
 from .alternate import is_parallel
 from .effects import effects
+from .extremes import without_comments
 
 STEPS = {-1: "before", 1: "after"}
 
@@ -36,10 +37,19 @@ def name_places(function: Function) -> Function:
     names = function.info.names
 
     def changed(stmt: Stmt) -> Stmt:
-        inner = _named if is_parallel(stmt) else lambda block, _: tuple(map(changed, block))
+        is_thread = is_parallel(stmt) and not _is_around_another(stmt)
+        inner = _named if is_thread else lambda block, _: tuple(map(changed, block))
         return with_blocks(stmt, tuple(inner(block, names) for block in blocks(stmt)))
 
     return replace(function, body=tuple(map(changed, function.body)))
+
+
+def _is_around_another(stmt: Stmt) -> bool:
+    """Are loops right within each other the axes of a grid?  What stands between them would make them rows."""
+    match without_comments(blocks(stmt)[0]):
+        case (For() as inner,):
+            return is_parallel(inner) and stmt.index not in variables(inner.start) | variables(inner.stop)  # type: ignore[attr-defined]
+    return False
 
 
 def name_all_places(function: Function) -> Function:

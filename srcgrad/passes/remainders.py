@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
+from itertools import product
 from math import gcd
 from typing import Any
 
@@ -27,7 +28,7 @@ from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Expr, Var
 from ..ir.naturals import remainder
 from ..ir.nodes import For, If, Stmt
-from ..ir.walk import loads, subexpressions, substitute, variables
+from ..ir.walk import loads, rewrite, subexpressions, substitute, variables
 
 Place = tuple[Expr | None, ...]
 
@@ -140,9 +141,29 @@ def ahead_of(known: Known, values: Mapping[Any, Expr], changed: Set[Var]) -> Kno
 
 def never_meet(p: Place, p_known: Known, q: Place, q_known: Known, varies: Set[Var]) -> bool:
     """Do remainders tell the elements apart, of whatever two iterations?  `varies`: what differs between those."""
-    apart = _steps(p, q, varies)
     p_left, q_left = ([x for x in known if isinstance(x, Remainder)] for known in (p_known, q_known))
-    return any(_contradict(x, y, apart, varies) for x in p_left for y in q_left if x.modulus == y.modulus)
+    moduli = {x.modulus for x in p_left} & {y.modulus for y in q_left}
+    for modulus in moduli:
+        fixed = {x.expr for x in (*p_left, *q_left) if x.modulus % modulus == 0 and not variables(x.expr) & varies}
+        apart = _steps(_once_around(p, fixed), _once_around(q, fixed), varies)
+        for x, y in product(p_left, q_left):
+            if x.modulus == y.modulus == modulus and _contradict(x, y, apart, varies):
+                return True
+    return False
+
+
+def _once_around(place: Place, multiples: Set[Expr]) -> Place:
+    """Numbers of the same remainders: to go around an axis of such a length changes none."""
+
+    def straight(node: Expr) -> Expr:
+        match node:
+            case Call(op="wrap_low" | "wrap_high" | "mod", args=(x, n)) if n in multiples:
+                return x
+        return node
+
+    if not multiples:
+        return place
+    return tuple(None if part is None else affine.normal(rewrite(part, straight)) for part in place)
 
 
 def _steps(p: Place, q: Place, varies: Set[Var]) -> dict[Expr, int]:
