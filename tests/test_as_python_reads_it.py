@@ -443,3 +443,15 @@ def test_a_name_of_the_pattern_that_matches_in_the_run(n: int) -> None:
     f = grad(patterns_decided_in_the_run, jit=False, wrt="x")
     np.testing.assert_allclose(f(X, n), patterns_decided_in_the_run(X, n))
     check_grad(f, X, n)
+
+
+def scaled_by_a_power_of_two(x, k):
+    return x * (2**k)
+
+
+@pytest.mark.parametrize("k", [0, 1, 40, 62])
+@pytest.mark.parametrize("jit", [True, False])
+def test_powers_of_two(k: int, jit: bool) -> None:
+    f = grad(scaled_by_a_power_of_two, wrt="x", jit=jit)
+    assert f(1.5, k) == 1.5 * 2**k
+    assert f.backward(1.5, k) == 2.0**k
