@@ -27,8 +27,8 @@ SIMULATED = {
     **{f"corpus-{share}": (["test_cuda_corpus.py"], 90) for share in range(SHARES)},
     "programs": (named("programs library properties simulator arithmetic"), 93),
     "reductions": (
-        named("extremes columns parted_loops benchmarks examples sweeps gathered ahead where_read layouts"),
-        455,
+        named("extremes columns parted_loops benchmarks examples sweeps gathered ahead where_read layouts strides"),
+        650,
     ),
     "rows": (
         named("held steps checkpoints first_steps remainders scans flat in_parallel apart bits cases narrow"),
@@ -47,7 +47,7 @@ OTHERS = (
 VIRTUAL = {
     "programs": ([*named("programs"), "-k", f"({SOME}) and not (conjugate and float32)"], 10),
     "launches": (named("launches errors arrays virtual arithmetic narrow"), 106),
-    "loops": (named("kept sums again layouts"), 72),
+    "loops": (named("kept sums again layouts strides"), 95),
     "parts": ([*named("steps library"), "-k", "not float32 and (test_cuda_steps or long_sums)"], 22),
     "scans": (
         [

@@ -10,6 +10,9 @@
                                                     total += 3.0 * g
                                                 u_b[p] += total
 
+Additions by a stride (u_b[2 * i - 1], u_b[2 * i], u_b[2 * i + 1]) are two such sums, of the elements 2 * p and of those
+beside them: what differs in its remainder never meets.  Of the former there is one addition, which stays where it is.
+
 An iteration that branches is said without branches first (`straight`).  What an iteration computes for it is computed
 once for each neighbour, so it has to be cheap: an element that several threads add to at one time costs more than a
 handful of multiplications (and the sum would come out in any order).
@@ -42,6 +45,7 @@ from .straight import Straight, arrays_written, straight
 
 FLAT = (AddTo, Assign, Comment, Store)
 DEAREST = 40  # additions that may be done again for a neighbour
+LARGEST_STRIDE = 8  # each remainder by it is a sum of its own
 Offset = tuple[int, ...]  # along each loop
 Around = tuple[Call | None, ...]  # along each loop: the place, where it goes around the ends of an axis
 
@@ -75,11 +79,11 @@ def gathered(
     def in_nest(loops: tuple[For, ...], body: Block) -> Block | None:
         out = None
         if not any(isinstance(s, If) for s in body):
-            out = Nest(loops, body, names, dearest, memory, ours_alone).gathered(written)
+            out = Nest(loops, body, names, dearest, memory, ours_alone, on_a_gpu).gathered(written)
         may_be_said = on_a_gpu and out is None and _adds_around(body)
         said = straight(body, names, memory.may_be_one) if may_be_said else None
         if said is not None:
-            out = Nest(loops, said.body, names, dearest, memory, ours_alone, said).gathered(written)
+            out = Nest(loops, said.body, names, dearest, memory, ours_alone, on_a_gpu, said).gathered(written)
         return out
 
     return replace(function, body=with_nests(function.body, change))
@@ -93,12 +97,16 @@ def _adds_around(body: Block) -> bool:
 
 @dataclass(frozen=True)
 class Part:
-    """One addition to a neighbour: where in the body it is, what is computed for it, and how far the neighbour is."""
+    """One addition to a neighbour: where in the body it is, what is computed for it, and how far the neighbour is.
+
+    Along each loop, in strides of the index; `remainder`: by the stride, what is left.
+    """
 
     offset: Offset
     around: Around
     position: int
     slice: frozenset[int]
+    remainder: Offset
 
     @property
     def to(self) -> tuple[Offset, Around]:
@@ -134,7 +142,10 @@ class Gathering:
 
 
 class Nest:
-    """Loops over a straight body.  `dearest`: additions that may be done again for a neighbour."""
+    """Loops over a straight body.
+
+    `dearest`: additions that may be done again for a neighbour.  `by_strides`: also of indices such as 2 * i + 1.
+    """
 
     def __init__(
         self,
@@ -144,10 +155,11 @@ class Nest:
         dearest: int,
         memory: Memory,
         ours_alone: bool,
+        by_strides: bool,
         said: Straight | None = None,
     ) -> None:
         self.loops, self.body, self.names, self.dearest = loops, body, names, dearest
-        self.memory, self.ours_alone, self.said = memory, ours_alone, said
+        self.memory, self.ours_alone, self.by_strides, self.said = memory, ours_alone, by_strides, said
         self.indices = tuple(loop.index for loop in loops)
 
     def gathered(self, written: Callable[[Nest, Gathering], Block]) -> Block | None:
@@ -156,17 +168,17 @@ class Nest:
         behind: list[Stmt] = []
         body = self.body
         for array in dict.fromkeys(s.target.array for s in body if isinstance(s, AddTo) and isinstance(s.target, Load)):
-            parts = self.parts(array, body)
-            if parts is None:
-                continue
-            when = order_of(array, body, self.memory)
+            sums = self.sums(array, body)
+            when = order_of(array, body, self.memory) if sums else None
             if when is None:
                 continue
-            loops = written(self, self.gathering(array, parts, body))
-            if not loops:
-                continue
-            (ahead if when < 0 else behind).extend(self.where_it_runs(loops, array, parts, body))
-            body = tuple(s for s in body if not adds_to(s, array))
+            gone: set[int] = set()
+            for parts in sums:
+                loops = written(self, self.gathering(array, parts, body))
+                if loops:
+                    (ahead if when < 0 else behind).extend(self.where_it_runs(loops, array, parts, body))
+                    gone |= {part.position for part in parts}
+            body = tuple(stmt for position, stmt in enumerate(body) if position not in gone)
         if body == self.body:
             return None
         kept = live(body)
@@ -180,6 +192,15 @@ class Nest:
         return body[0]
 
     # ------------------------------------------------------------------------------------------------- what is added
+
+    def sums(self, array: Array, body: Block) -> list[list[Part]]:
+        """The additions to an array by those that may meet, where they do: one iteration's with its neighbours'."""
+        parts = self.parts(array, body)
+        by_remainder: dict[Offset, list[Part]] = {}
+        for part in parts or ():
+            by_remainder.setdefault(part.remainder, []).append(part)
+        goes_around = parts is not None and any(any(part.around) for part in parts)
+        return [sum_ for sum_ in by_remainder.values() if goes_around or len({part.to for part in sum_}) > 1]
 
     def parts(self, array: Array, body: Block) -> list[Part] | None:
         """The additions to an array; None where they are not those of neighbours, or not to be had elsewhere."""
@@ -199,18 +220,28 @@ class Nest:
             needed = needed_for(stmt, body[:position])
             if offset is None or needed is None:
                 return None
-            parts.append(Part(offset, around, position, needed))
+            parts.append(Part(offset, around, position, needed, ()))
         base = self.offset(first, None) if first is not None else None
         if base is None:
             return None
-        parts = [replace(p, offset=tuple(a + b for a, b in zip(p.offset, base, strict=True))) for p in parts]
+        parts = [self.in_strides(part, base, first) for part in parts]  # type: ignore[arg-type]
         said, _ = self.divided_once(parts, body)
         if any(cost_of([said[k] for k in part.slice], said[part.position].value) > self.dearest for part in parts):  # type: ignore[attr-defined]
             return None
         goes_around = [any(along) for along in zip(*(part.around for part in parts), strict=True)]
         if any(goes and apart for part in parts for goes, apart in zip(goes_around, part.offset, strict=True)):
             return None
-        return parts if any(goes_around) or len({part.to for part in parts}) > 1 else None
+        return parts
+
+    def in_strides(self, part: Part, base: Offset, index: tuple[Expr, ...]) -> Part:
+        """Of a part so far from the first one, which is at `base`."""
+        by = [divmod(a + b, stride) for a, b, stride in zip(part.offset, base, self.strides(index), strict=True)]
+        return replace(part, offset=tuple(far for far, _ in by), remainder=tuple(left for _, left in by))
+
+    def strides(self, index: tuple[Expr, ...]) -> Offset:
+        """How far the elements of two iterations next to each other are from each other, along each loop."""
+        counts = {term: count for part in index for term, count in affine.affine(part)[0]}
+        return tuple(counts[own] for own in self.indices)
 
     def unwrapped(self, target: Load) -> tuple[tuple[Expr, ...], Around]:
         """The index without going around the ends of axes, and where it goes around them."""
@@ -248,7 +279,9 @@ class Nest:
                 loads(term) or (variables(term) & set(self.indices) and term not in self.indices) for term, _ in terms
             ):
                 return None
-            if len(own) > 1 or (own and (dict(terms)[own[0]] != 1 or own[0] in found or len(terms) > 1)):
+            if len(own) > 1 or (own and (own[0] in found or len(terms) > 1)):
+                return None
+            if own and not 1 <= dict(terms)[own[0]] <= (LARGEST_STRIDE if self.by_strides else 1):
                 return None
             if own:
                 found[own[0]] = constant
@@ -270,24 +303,24 @@ class Nest:
         said, divisor = self.divided_once(parts, body)
         own = [self.moved([part for part in parts if part.to == place], said, total) for place in places]
         under = [self.inside(offset, low, high) for offset in offsets]
-        target = body[parts[0].position].target  # type: ignore[attr-defined]
+        place = self.at(parts[0], body)
         whole = total if divisor is None else quotient(total, divisor)
-        add: Stmt = AddTo(self.at(target), whole, reorder=True)
+        add: Stmt = AddTo(place, whole, reorder=True)
         if self.said is not None and any(body[part.position] in self.said.of_branches for part in parts):
-            is_there = self.is_there(array, self.at(target), low, high)
+            is_there = self.is_there(array, place, low, high)
             add = add if is_there is None else If(is_there, (add,))
         return Gathering(low, high, start, tuple(zip(under, own, strict=True)), add, offsets)
 
     def is_there(self, array: Array, place: Load, low: Sequence[Expr], high: Sequence[Expr]) -> Expr | None:
         """Is there such an element?  A branch may be what keeps iterations from adding to one that is not."""
         out: Expr | None = None
-        for loop, first, last in zip(self.loops, low, high, strict=True):
-            axis = next(n for n, part in enumerate(place.index) if loop.index in variables(part))
-            if not affine.is_at_least(first, 0):
-                out = both(out, Call("le", (affine.ZERO, loop.index), BOOL))
-            room = affine.difference(array.dims[axis], last)
-            if room is None or room < 0:
-                out = both(out, Call("lt", (loop.index, Dim(array.name, axis)), BOOL))
+        for loop, start, stop in zip(self.loops, low, high, strict=True):
+            axis, part = along(place, loop)
+            is_low, is_high = are_inside(array, place, loop, start, stop)
+            if not is_low:
+                out = both(out, Call("le", (affine.ZERO, part), BOOL))
+            if not is_high:
+                out = both(out, Call("lt", (part, Dim(array.name, axis)), BOOL))
         return out
 
     def divided_once(self, parts: list[Part], body: Block) -> tuple[dict[int, Stmt], Expr | None]:
@@ -323,22 +356,19 @@ class Nest:
     def where_it_runs(self, loops: Block, array: Array, parts: list[Part], body: Block) -> Block:
         """Where no iteration ran, nothing may be there to be added to."""
         offsets = tuple(part.offset for part in parts)
-        target = body[parts[0].position].target  # type: ignore[attr-defined]
+        place = self.at(parts[0], body)
         runs: Expr | None = None
-        for k, (each, least, most) in enumerate(zip(self.loops, _least(offsets), _most(offsets), strict=True)):
-            axis = next(n for n, part in enumerate(self.at(target).index) if self.indices[k] in variables(part))
-            room = affine.difference(array.dims[axis], affine.add(each.stop, most))
-            first = affine.difference(affine.add(each.start, least), affine.ZERO)
-            if room is None or room < 0 or first is None or first < 0:
+        for each, least, most in zip(self.loops, _least(offsets), _most(offsets), strict=True):
+            start, stop = affine.add(each.start, least), affine.add(each.stop, most)
+            if not all(are_inside(array, place, each, start, stop)) or affine.difference(start, affine.ZERO) is None:
                 runs = all_of((runs, Call("lt", (each.start, each.stop), BOOL)))
         return loops if runs is None else (If(runs, loops),)
 
-    def at(self, target: Load) -> Load:
-        """The element of the iteration itself."""
+    def at(self, part: Part, body: Block) -> Load:
+        """The element of the iteration itself: to which it adds what it adds to no neighbour."""
+        target = body[part.position].target  # type: ignore[attr-defined]
         index, _ = self.unwrapped(target)
-        base = self.offset(index, None)
-        assert base is not None
-        back = {i: affine.sub(i, affine.integer(apart)) for i, apart in zip(self.indices, base, strict=True)}
+        back = {i: affine.sub(i, affine.integer(apart)) for i, apart in zip(self.indices, part.offset, strict=True)}
         return replace(target, index=tuple(affine.normal(substitute(part, back)) for part in index))
 
     def inside(self, offset: Offset, low: Sequence[Expr], high: Sequence[Expr]) -> tuple[Expr | None, ...]:
@@ -350,6 +380,20 @@ class Nest:
             below = None if affine.same(stop, last) else Call("lt", (loop.index, stop), BOOL)
             out.append(all_of((above, below)))
         return tuple(out)
+
+
+def along(place: Load, loop: For) -> tuple[int, Expr]:
+    """The axis along which an element is chosen by the index of a loop, and that index."""
+    return next((axis, part) for axis, part in enumerate(place.index) if loop.index in variables(part))
+
+
+def are_inside(array: Array, place: Load, loop: For, start: Expr, stop: Expr) -> tuple[bool, bool]:
+    """Are there surely such elements, at the first index of a range and at the last one?"""
+    axis, part = along(place, loop)
+    first = affine.normal(substitute(part, {loop.index: start}))
+    last = affine.normal(substitute(part, {loop.index: affine.sub(stop, affine.ONE)}))
+    room = affine.difference(array.dims[axis], last)
+    return affine.is_at_least(first, 0), room is not None and room > 0
 
 
 def is_mirrored(part: Expr, loop: For) -> bool:
@@ -470,8 +514,8 @@ def live(body: Block) -> Block:
         if isinstance(stmt, Assign):
             wanted.discard(stmt.var)
         out.append(stmt)
-        for expr in expressions(stmt):
-            wanted |= variables(expr)
+        for inner in statements((stmt,)):  # what is stored in a branch is wanted, too
+            wanted = wanted.union(*map(variables, expressions(inner)))
     return tuple(reversed(out))
 
 
