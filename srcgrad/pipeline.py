@@ -131,7 +131,7 @@ from .passes.threads_along_rows import threads_along_rows
 from .passes.tidy import tidy
 from .passes.to_the_next import to_the_next
 from .passes.unchanged_copies import unchanged_copies
-from .passes.write_out import write_out
+from .passes.write_out import write_out, write_out_sums
 from .passes.zeros_chosen import zeros_chosen
 
 KINDS = ("primal", "backward", "value_and_backward", "forward", "pullback")  # of functions that are generated
@@ -250,7 +250,7 @@ BYTECODE: tuple[Pass, ...] = (
     name_choices,  # no array waits on Python's stack while a condition branches
 )
 ANY_ORDER_ON_A_GPU: tuple[Pass, ...] = (
-    write_out,  # loops of a few iterations
+    write_out_sums,  # loops of a few iterations
     periodic,  # steps that go around the ends of an axis
     read_behind,  # names that a loop sets, and that are not its own
     say_ranges,  # a step, and a place half of it further on, are made of one number

@@ -33,7 +33,18 @@ from ..ir.nodes import (
     View,
     While,
 )
-from ..ir.walk import blocks, loads, remembered, rewrite, statements, subexpressions, targets, variables, written
+from ..ir.walk import (
+    blocks,
+    loads,
+    remembered,
+    rewrite,
+    statements,
+    subexpressions,
+    substitute,
+    targets,
+    variables,
+    written,
+)
 from .effects import effects
 
 
@@ -43,6 +54,7 @@ class Lengths:
         self.indices: set[Var] = set()
         self.arrays = {p.name for p in function.params if isinstance(p, Array)}
         self.asked_for: dict[str, tuple[Expr, ...]] = {}
+        self.names: dict[Var, Expr] = {}  # of lengths: n = x.shape[0]
         for stmt in statements(function.body):
             if isinstance(stmt, For):
                 self.indices.add(stmt.index)
@@ -51,6 +63,8 @@ class Lengths:
                 if isinstance(stmt, Alloc):
                     self.asked_for[stmt.array.name] = stmt.dims
             else:
+                if isinstance(stmt, Assign) and isinstance(stmt.value, Dim):
+                    self.names[stmt.var] = stmt.value
                 for target in targets(stmt):
                     if isinstance(target, Var):
                         self.sets[target] += 1
@@ -64,6 +78,11 @@ class Lengths:
         if self.made[array.name] == 1:  # of memory that has left a loop, handles still say what is known in the loop
             dims = self.asked_for.get(array.name, dims)
         return tuple(d if self.is_known(d) else Dim(array.name, axis) for axis, d in enumerate(dims))
+
+    def said(self, length: Expr) -> Expr:
+        """The length by those of arrays that it is made of."""
+        known = {var: dim for var, dim in self.names.items() if self.stays(var) and self.stays(dim)}
+        return affine.normal(substitute(length, known))
 
     def is_known(self, length: Expr) -> bool:
         if loads(length):

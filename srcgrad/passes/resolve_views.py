@@ -9,6 +9,7 @@ A view stays where it is handed to somebody as a whole, and where what it was ma
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 
 from ..ir import affine
@@ -134,8 +135,40 @@ def index_in_base(view: View, index: tuple[Expr, ...], lengths: Lengths) -> tupl
             turned = dict(zip(order, index, strict=True))
             return tuple(turned[axis] for axis in range(len(order)))
         case Reshape(dims=dims):
-            return _unraveled(_raveled(index, dims), lengths.of(view.base))
+            whole = lengths.of(view.base)
+            groups = _split(dims, whole, lengths.said)
+            if groups is not None:
+                return tuple(_raveled(index[group], dims[group]) for group in groups)
+            return _unraveled(_raveled(index, dims), whole)
     raise AssertionError(f"not a view of all elements: {view}")
+
+
+def _split(dims: tuple[Expr, ...], given: tuple[Expr, ...], said: Callable[[Expr], Expr]) -> list[slice] | None:
+    """The axes that each given axis is split into, as (n, m) is by (n // 2, 2, m // 2, 2).
+
+    None of them is longer by that; so where there is an element, and as many as before, each is as long as it was.
+    """
+    dims, given = tuple(map(said, dims)), tuple(map(said, given))
+    groups: list[slice] = []
+    first = 0
+    for length in given:
+        fits = (end for end in range(first + 1, len(dims) + 1) if _is_split(length, dims[first:end]))
+        end = next(fits, None)
+        if end is None:
+            return None
+        groups.append(slice(first, end))
+        first = end
+    return groups if first == len(dims) else None
+
+
+def _is_split(length: Expr, parts: tuple[Expr, ...]) -> bool:
+    if affine.same(affine.product(parts), length):
+        return True
+    for position, part in enumerate(parts):
+        match part:
+            case Call(op="floordiv", args=(whole, by)) if affine.same(whole, length):
+                return affine.same(affine.product((*parts[:position], *parts[position + 1 :])), by)
+    return False
 
 
 def _raveled(index: tuple[Expr, ...], dims: tuple[Expr, ...]) -> Expr:

@@ -1,4 +1,4 @@
-"""Loops of a few iterations, written out; among them those over the neighbours of a place on a ring.
+"""Loops of a few iterations, written out: those over the neighbours of a place on a ring, and those that add up.
 
     for i in range(n):                          for i in range(n):
         for k in range(-1, 2):                      o[i] += x[(i - 1) % n]
@@ -6,6 +6,14 @@
                                                     o[i] += x[(i + 1) % n]
 
 A step that is known is a step of the index (see `periodic`): nothing is divided, and the reverse can be turned round.
+
+    for i in range(n):                          for i in range(n):
+        for a in range(2):                          for k in range(m):
+            for k in range(m):                          s[i, k] += x[2 * i, 2 * k]
+                for b in range(2):          →           s[i, k] += x[2 * i, 2 * k + 1]
+                    s[i, k] += x[2 * i + a, 2 * k + b]  …
+
+Then the sum is a number of the two loops that are left (the mean of each two by two numbers).
 """
 
 from __future__ import annotations
@@ -45,6 +53,28 @@ COMPARISONS: dict[str, Callable[[int, int], bool]] = {
 def write_out(function: Function) -> Function:
     """The function with loops over neighbours on a ring written out."""
     return replace(function, body=WrittenOut(function, SIMPLE, _steps_around).block(function.body))
+
+
+def write_out_sums(function: Function) -> Function:
+    """And those that add up: a GPU goes through the others at one time, and no thread waits for another one's sum."""
+    wanted = lambda loop: _steps_around(loop) or _adds_up(loop)
+    return replace(function, body=WrittenOut(function, SIMPLE, wanted).block(function.body))
+
+
+def _adds_up(loop: For) -> bool:
+    """Does it do nothing but add numbers of one array to elements that loops around choose?"""
+    inside = statements(loop.body)
+    own = {loop.index, *(stmt.index for stmt in inside if isinstance(stmt, For))}
+    added = [stmt for stmt in inside if not isinstance(stmt, For)]
+    return bool(added) and all(_is_added(stmt, loop.index, own) for stmt in added)
+
+
+def _is_added(stmt: Stmt, index: Var, own: set[Var]) -> bool:
+    if not isinstance(stmt, AddTo) or not isinstance(stmt.target, Load):
+        return False
+    chosen_by = set().union(*map(variables, stmt.target.index))
+    summed = {load for load in loads(stmt.value) if any(index in variables(part) for part in load.index)}
+    return index not in chosen_by and bool(chosen_by - own) and len(summed) == 1  # (a product of matrices has two)
 
 
 def _steps_around(loop: For) -> bool:

@@ -65,6 +65,22 @@ def of_a_picture(x, w):
     return y
 
 
+def mean_of_squares(x, w):
+    """Four numbers of a picture are one: the mean is a number of the thread's."""
+    n, m = x.shape
+    return w[0] * np.exp(x.reshape(n // 2, 2, m // 2, 2).mean(axis=(1, 3)))
+
+
+def greatest_of_squares(x, w):
+    return x.reshape(x.shape[0] // 2, 2, x.shape[1] // 2, 2).max(axis=(1, 3)) * w[1]
+
+
+def sums_of_rows(x, w):
+    """The axes come in another order, and one of them stays."""
+    parts = x.reshape(2, x.shape[0] // 2, x.shape[1])
+    return np.sum(parts * parts, axis=0) + w[2]
+
+
 LINES = [convolved, restricted, prolonged, by_threes, behind_the_middle]
 W = np.array([0.3, 0.7, -0.4])
 
@@ -90,9 +106,27 @@ def test_pictures(shape: tuple[int, int]) -> None:
     same(of_a_picture, np.random.default_rng(shape).normal(size=shape))
 
 
-@pytest.mark.parametrize("f", [*LINES, of_a_picture], ids=lambda f: f.__name__)
+POOLS = [mean_of_squares, greatest_of_squares, sums_of_rows]
+
+
+@pytest.mark.parametrize("f", POOLS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("shape", [(2, 2), (4, 6), (10, 34), (0, 4), (2, 0)])
+def test_pools(f: Callable[..., Any], shape: tuple[int, int]) -> None:
+    same(f, np.random.default_rng(shape).normal(size=shape))
+
+
+@pytest.mark.parametrize("f", POOLS, ids=lambda f: f.__name__)
+def test_pools_of_other_shapes_are_refused(f: Callable[..., Any]) -> None:
+    for shape in ((3, 2), (3, 4), (5, 5)):
+        with pytest.raises(ValueError):
+            f(np.ones(shape), W)
+        with pytest.raises(ValueError):
+            grad(f, wrt=("x",), target="cuda").backward(np.ones(shape), W, np.ones((1, 1)))
+
+
+@pytest.mark.parametrize("f", [*LINES, of_a_picture, *POOLS], ids=lambda f: f.__name__)
 def test_differences_and_no_atomics(f: Callable[..., Any]) -> None:
-    x = np.random.default_rng(1).normal(size=(7, 10) if f is of_a_picture else 17)
+    x = np.random.default_rng(1).normal(size=17 if f in LINES else (6, 10))
     check_grad(grad(f, wrt=("x",), jit=False), x, W)
     text = grad(f, wrt=("x",), target="cuda").source(x, W)
     assert "atomic" not in text, text
