@@ -34,7 +34,16 @@ from ..ir.nodes import Conform, If, Raise, View
 from ..ir.walk import children, is_constant, loads, rewrite, subexpressions
 from ..rules.names import UFUNCS
 from .builder import Builder
-from .joined_numbers import are_joined, computes_apart, on_each_path, refuse_joined, several, small_types, types_of
+from .joined_numbers import (
+    are_joined,
+    computes_apart,
+    of_a_common_source,
+    on_each_path,
+    refuse_joined,
+    several,
+    small_types,
+    types_of,
+)
 from .types import ScalarType
 from .values import ArrayValue, Scalar, whole
 
@@ -192,7 +201,8 @@ def _types_of_result(
         joined = [v for v in values if len(types_of(builder, v)) > 1]
         because = f"{UFUNCS[op].__name__} gives another number in {{}}"
         refuse_joined(builder, given, because, is_array=isinstance(joined[0], ArrayValue))
-    return several(frozenset(found))
+    dtype_of = lambda operands: loop_dtypes(builder, op, operands, python)[-1]
+    return of_a_common_source(builder, values, several(frozenset(found)), dtype_of)
 
 
 def are_pythons(operands: Sequence[Any]) -> bool:

@@ -16,6 +16,7 @@ from . import identities, optional, resized
 from .growing_lists import Growth, Leaves
 from .handed_on import shape_known_ahead
 from .list_rows import Row
+from .types import ScalarType
 from .values import ArrayValue, Scalar, TupleValue, Unusable
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Attempt:
     rebound: dict[str, Any] = field(default_factory=dict)
     resized: dict[str, resized.Growth] = field(default_factory=dict)  # rebound arrays that change their lengths
     swapped: set[str] = field(default_factory=set)
+    kinds: dict[str, frozenset[ScalarType]] = field(default_factory=dict)  # of arrays and lists that are rebound
     unbound: set[str] = field(default_factory=set)  # names without a value ahead of the loop
     tuples: dict[str, TupleValue] = field(default_factory=dict)  # of these, the ones that are tuples at its end
     begun: dict[str, Any] = field(default_factory=dict)  # and those that are lists, or known: what they are ahead of it
@@ -158,8 +160,14 @@ class BecomesOptional(Structured):
 
 
 class Rebound(Exception):
-    def __init__(self, dims: dict[str, Any], swapped: set[str], resized: dict[str, resized.Growth]) -> None:
-        self.dims, self.swapped, self.resized = dims, swapped, resized
+    def __init__(
+        self,
+        dims: dict[str, Any],
+        swapped: set[str],
+        resized: dict[str, resized.Growth],
+        kinds: dict[str, frozenset[ScalarType]],
+    ) -> None:
+        self.dims, self.swapped, self.resized, self.kinds = dims, swapped, resized, kinds
 
 
 def save(interpreter: Interpreter) -> Any:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Array, Const, Expr, Span, Var, negated
+from ..ir.expressions import BOOL, INT64, Array, Const, Expr, Load, Span, Var, negated
 from ..ir.nodes import Alloc, Assign, CopyTo, If, Raise, Stmt, Store, Swap
 from ..ir.rename import rename_arrays
 from ..ir.walk import numbers_set, statements, variables
@@ -362,7 +362,11 @@ def merge_arrays(
     dtype = np.result_type(*(v.dtype for v in known))
     alike = all(map(affine.same, known[0].dims, known[-1].dims))
     outside = alike and not any(_assigned_in(block, dim) for block, _ in (x, y) for dim in known[0].dims)
+    types = types_of(build, known[0]) | types_of(build, known[-1])
     if outside and (own := _changed_in_place(interpreter, name, x, y, dtype)) is not None:
+        assert isinstance(own.element, Load)
+        build.note_types(own.element.array, types)
+        build.note_rebound(own.element.array)
         return own
     merged_name = build.names.fresh(name)
     if outside:
@@ -374,7 +378,7 @@ def merge_arrays(
     build.contiguous.add(merged.name)
     build.roots[merged.name] = merged.name
     build.is_new(merged.name)
-    build.note_types(merged, types_of(build, known[0]) | types_of(build, known[-1]))
+    build.note_types(merged, types)
     stale_behind = build.stale
     for (block, value), stale in zip((x, y), interpreter.branch_stale, strict=True):
         build.stale = stale

@@ -35,7 +35,7 @@ from ..ir.nodes import (
 )
 from ..ir.walk import loads, subexpressions, targets, variables, with_fields
 from .item_fields_known import ItemFields
-from .joined_numbers import ItemTypes, types_of
+from .joined_numbers import ItemTypes, TypesOf, source_of, types_of
 from .reduced_before import ReducedBefore
 from .types import ScalarType
 from .values import ArrayValue, follows_order, has_whole_rows, is_unusable, run_of, whole
@@ -335,7 +335,15 @@ class Builder:
     def note_types(self, array: Array, types: frozenset[ScalarType]) -> None:
         """The memory is of another type on each path."""
         if len(types) > 1:
-            self.types[self.root(array)] = types | self.types.get(self.root(array), frozenset())
+            root = self.root(array)
+            is_new = root not in self.types and source_of(types) is not None
+            self.types[root] = types if is_new else TypesOf.of(types | self.types.get(root, frozenset()), object())
+
+    def note_rebound(self, array: Array) -> None:
+        """The memory holds another array in each iteration of a loop, and has the type of none of before."""
+        root = self.root(array)
+        if root in self.types:
+            self.types[root] = TypesOf.of(self.types[root], object())
 
     def note_items(self, rows: Array, more: ItemTypes, is_sure: bool = True) -> None:
         """What is put into a list, whatever path is taken or where a loop or a branch comes to it."""

@@ -151,6 +151,7 @@ def repeat(
             attempt.rebound |= found.dims
             attempt.resized |= found.resized
             attempt.swapped |= found.swapped
+            attempt.kinds |= found.kinds
         except Aliased as found:
             attempt.twins |= found.twins
             attempt.stale |= found.stale

@@ -170,7 +170,7 @@ class _End:
         dtype = joined.dtype
         expr = cast(value.expr, dtype)
         self.leaves.append(expr if isinstance(expr, (Const, Var)) else self.build.variable(name, expr))
-        return ("scalar", dtype, joined.weak, joined.types)
+        return ("scalar", dtype, joined.weak, frozenset(joined.types))
 
     def array(self, value: ArrayValue, known: Any, name: str) -> Any:
         """An argument that is returned as it is; else memory of the function's own, in C order."""

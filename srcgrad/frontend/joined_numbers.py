@@ -9,7 +9,7 @@ if c: n = 0.5      isinstance(n, int) is not, and what an array made of n holds 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product, zip_longest
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -34,7 +34,8 @@ WITHIN_A_DOMAIN = frozenset((  # nan outside, and a complex number of a complex 
 def join_scalars(x: Scalar, y: Scalar) -> Scalar:
     """A number of the type that a variable for either has."""
     dtype, weak = _common_type(x, y)
-    types = types_of(None, x) | types_of(None, y)
+    first, second = types_of(None, x), types_of(None, y)
+    types = first if as_one(first, second) else first | second
     return Scalar(Var("", dtype), weak, several(types))
 
 
@@ -67,7 +68,49 @@ def fits(expr: Expr, dtype: np.dtype) -> bool:
 
 def is_as(x: Scalar, y: Scalar) -> bool:
     """Does the variable of one do for the other?"""
-    return x.dtype == y.dtype and x.weak == y.weak and x.types == y.types
+    is_one = x.dtype == y.dtype and x.weak == y.weak and x.types == y.types
+    return is_one and source_of(x.types) is source_of(y.types)
+
+
+class TypesOf(frozenset[ScalarType]):
+    """The types of memory on different paths: what has these of this source has the type of that memory, on each path.
+
+    A union with others is of no source.
+    """
+
+    source: object = None
+
+    @staticmethod
+    def of(types: frozenset[ScalarType], source: object) -> TypesOf:
+        made = TypesOf(types)
+        made.source = source
+        return made
+
+
+def source_of(types: frozenset[ScalarType]) -> object:
+    return types.source if isinstance(types, TypesOf) else None
+
+
+def as_one(first: frozenset[ScalarType], second: frozenset[ScalarType]) -> bool:
+    """Are they the types of one memory?"""
+    return source_of(first) is not None and source_of(first) is source_of(second)
+
+
+def of_a_common_source(
+    builder: Builder, values: Sequence[Any], made: frozenset[ScalarType], dtype_of: Callable[[Sequence[Any]], Any]
+) -> frozenset[ScalarType]:
+    """The types of what is made of an array's own elements and of what is no wider: those of that array."""
+    numbers = [value for value in values if isinstance(value, (Scalar, ArrayValue))]
+    joined = [types for value in numbers if len(types := types_of(builder, value)) > 1]
+    if not joined or {kind.dtype for kind in made} != {kind.dtype for kind in joined[0]}:
+        return made
+    if not all(as_one(joined[0], types) for types in joined):
+        return made
+    for kind in joined[0]:
+        on_path = [_as(v, replace(kind, weak=False)) if len(types_of(builder, v)) > 1 else v for v in numbers]
+        if dtype_of(on_path) != kind.dtype:
+            return made
+    return TypesOf.of(made, source_of(joined[0]))
 
 
 def types_of(builder: Builder | None, value: Scalar | ArrayValue) -> frozenset[ScalarType]:
@@ -117,7 +160,7 @@ class ItemTypes:
 
     @staticmethod
     def of(places: Iterable[frozenset[ScalarType]]) -> ItemTypes:
-        places = tuple(places)
+        places = tuple(map(frozenset, places))
         of_all = frozenset((ScalarType(BOOL),))
         for types in places:
             of_all = _common(of_all, types)

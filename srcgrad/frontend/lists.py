@@ -324,6 +324,13 @@ def types_at(interpreter: Interpreter, value: Items, place: int) -> frozenset[Sc
     return known.at(place) if known else frozenset()
 
 
+def types_of_numbers(interpreter: Interpreter, value: Items) -> frozenset[ScalarType]:
+    """The types of the items of a list of numbers."""
+    known = interpreter.build.item_types.get(interpreter.build.root(value.rows))
+    own = ScalarType(value.rows.dtype, bool(value.weak))
+    return (known.places[0] if known and known.places else None) or frozenset((own,))
+
+
 def array_of_items(interpreter: Interpreter, value: Items) -> ArrayValue:
     """The list as an array."""
     dims = (interpreter.build.pin(value.length), *value.rows.dims[1:])

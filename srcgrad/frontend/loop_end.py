@@ -39,7 +39,7 @@ from .attempts import (
 from .first_apart import FirstApart
 from .flow import RESULT
 from .handed_on import exchange, in_parallel, permuted, shape_known_ahead, steady_dims
-from .joined_numbers import is_as, join_scalars
+from .joined_numbers import is_as, join_scalars, rank, types_of
 from .loop_head import handle_of
 from .types import ScalarType
 from .values import (
@@ -79,6 +79,7 @@ class _Comparison:
         self.arrays: list[tuple[str, Array, ArrayValue]] = []
         self.relisted: list[tuple[str, Array, ArrayValue]] = []  # the rows of lists
         self.rebound: dict[str, Any] = {}
+        self.kinds: dict[str, frozenset[ScalarType]] = {}
         self.counted: set[str] = set()
         self.learnt: list[Exception] = []
         self.unlike: list[Exception] = []
@@ -102,6 +103,8 @@ class _Comparison:
 
     def compare_kinds(self, name: str, entry: Any, end: Any) -> None:
         build, attempt = self.interpreter.build, self.attempt
+        if isinstance(end, ArrayValue) and end == entry and len(types := types_of(build, end)) > 1:
+            self.compare_types(name, attempt.kinds.get(name, frozenset()), types)  # by what a branch put there, perhaps
         if end is UNDEFINED or end is entry or name in attempt.unlike:
             return
         if optional.is_optional(entry) and optional.joins(entry, end):
@@ -239,7 +242,8 @@ class _Comparison:
             raise Widen(self.names_of[name], Scalar(Var("", joined.dtype), joined.weak), name)
         x, y = (lists.array_of_items(self.interpreter, value) for value in (entry, end))
         if x.element != y.element:
-            self.compare_arrays(name, x, y)
+            self.compare_arrays(name, x, y, are_lists=True)
+            self.compare_types(name, *(lists.types_of_numbers(self.interpreter, value) for value in (entry, end)))
 
     def compare_lengths(self, name: str, entry: TupleValue | Items, end: TupleValue | Items) -> None:
         """Another list of another length has the name."""
@@ -255,7 +259,12 @@ class _Comparison:
             self.relisted.append((name, entry.rows, y))
             self.open_heads[name] = x
 
-    def compare_arrays(self, name: str, entry: ArrayValue, end: ArrayValue) -> None:
+    def compare_types(self, name: str, at_head: frozenset[ScalarType], at_end: frozenset[ScalarType]) -> None:
+        """Memory of floats may hold an array of ints by now: to what asks for its type, it is of either."""
+        if not set(map(rank, at_end)) <= set(map(rank, at_head)):
+            self.kinds[name] = frozenset(at_head | at_end)
+
+    def compare_arrays(self, name: str, entry: ArrayValue, end: ArrayValue, are_lists: bool = False) -> None:
         build, attempt = self.interpreter.build, self.attempt
         joined = np.result_type(entry.dtype, end.dtype)
         widens = joined != entry.dtype
@@ -273,6 +282,8 @@ class _Comparison:
                 "changes its number of axes or its dtype from one iteration to the next",
                 "give it a value of one kind ahead of the loop",
             )
+        if not are_lists:
+            self.compare_types(name, types_of(build, entry), types_of(build, end))
         end = cast_value(end, joined)
         handle = handle_of(entry)
         if widens or handle is None or name not in attempt.rebound.keys() | attempt.swapped:
@@ -401,8 +412,9 @@ def close_loop(
         raise Several([*found.learnt, Counts(found.counted)])
     if found.refused:
         raise found.refused[0]
-    if found.rebound:
-        raise Rebound(found.rebound, permuted(interpreter, names, entries, found.rebound), found.growths)
+    if found.rebound or found.kinds:
+        swapped = permuted(interpreter, names, entries, found.rebound)
+        raise Rebound(found.rebound, swapped, found.growths, found.kinds)
     if found.unlike:
         raise Several(found.unlike)
     for var, expr in in_parallel(build, found.scalars):

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..ir import affine
-from ..ir.expressions import Array, Const, Expr, Var
+from ..ir.expressions import Array, Const, Expr, Load, Var
 from ..ir.walk import loads
 from . import binding, growing_lists, identities, lists, numbers_first, one_of, optional, records, resized
 from .aliases import is_private, note_twins
 from .arithmetic import cast, cast_value
 from .attempts import Attempt
 from .handed_on import check_same_shape, in_other_memory
+from .joined_numbers import ItemTypes
 from .values import UNDEFINED, ArrayValue, Items, OneOf, Scalar, Static, TupleValue, whole
 
 if TYPE_CHECKING:
@@ -27,6 +28,21 @@ if TYPE_CHECKING:
 
 def enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt, trips: Expr | None) -> Any:
     """The value of a name at the head of the loop: in a variable of its own, in memory of its own where rebound."""
+    head = _enter(interpreter, name, value, attempt, trips)
+    if (
+        name in attempt.rebound.keys() | attempt.swapped | attempt.kinds.keys()
+        and isinstance(head, ArrayValue)
+        and isinstance(head.element, Load)
+    ):
+        interpreter.build.note_types(head.element.array, attempt.kinds.get(name, frozenset()))
+        interpreter.build.note_rebound(head.element.array)
+    if isinstance(head, Items) and isinstance(value, Items) and head.rows != value.rows and head.rows.ndim == 1:
+        types = lists.types_of_numbers(interpreter, value) | attempt.kinds.get(name, frozenset())
+        interpreter.build.note_items(head.rows, ItemTypes.of([types]))
+    return head
+
+
+def _enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt, trips: Expr | None) -> Any:
     build = interpreter.build
     if name in attempt.unlike:
         return Static(attempt.unlike[name])

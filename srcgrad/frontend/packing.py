@@ -58,12 +58,12 @@ class Pack:
                 return ("constant", known, weak)
             case Scalar(expr=expr, weak=weak):
                 self.add(name, expr, ScalarType(expr.dtype, weak))
-                return ("leaf", expr.dtype.str, weak, several(types_of(build, value)))
+                return ("leaf", expr.dtype.str, weak, several(frozenset(types_of(build, value))))
             case ArrayValue():
                 handle = build.stored(value, name)
                 order = "C" if handle.name in build.contiguous and handle.name not in build.uncertain else "A"
                 self.add(name, handle, ArrayType(handle.dtype, handle.ndim, order))
-                return ("leaf", handle.dtype.str, handle.ndim, several(types_of(build, whole(handle))))
+                return ("leaf", handle.dtype.str, handle.ndim, several(frozenset(types_of(build, whole(handle)))))
             case Items(inner=None, weak=bool(), rows=rows) if rows.ndim == 1:  # a list of numbers, to be read
                 known = build.item_types.get(build.root(rows))
                 numbers = self.pack(name, lists.array_of_items(self.interpreter, value))

@@ -15,7 +15,7 @@ import numpy as np
 from ..ir.expressions import BOOL, FLOAT64, INT64, Array, Const, Load
 from .arithmetic import PYTHON_KINDS, loop_dtypes
 from .builder import Builder
-from .joined_numbers import are_joined, on_each_path, rank, refuse_joined, types_of
+from .joined_numbers import are_joined, as_one, of_a_common_source, on_each_path, rank, refuse_joined, types_of
 from .types import ScalarType
 from .values import ArrayValue, Scalar, Static, Template, TupleValue, whole
 
@@ -62,9 +62,9 @@ def types_of_array(builder: Builder, parts: Sequence[Any]) -> frozenset[ScalarTy
     """The types that an array of these has on the different paths, if there are several."""
     if not are_joined(builder, parts):
         return frozenset()
-    return frozenset(
-        ScalarType(np.result_type(*(part.dtype for part in on_path))) for on_path in _paths(builder, parts)
-    )
+    dtype_of = lambda on_path: np.result_type(*(part.dtype for part in on_path))
+    types = frozenset(ScalarType(dtype_of(on_path)) for on_path in _paths(builder, parts))
+    return of_a_common_source(builder, parts, types, dtype_of)
 
 
 def _paths(builder: Builder, values: Sequence[Any]) -> Iterator[Sequence[Any]]:
@@ -93,11 +93,14 @@ def note_results(builder: Builder, name: str, module: str, given: Iterable[Any],
         numbers = numbers[:1]
     if not are_joined(builder, numbers) or name in OF_ONE_TYPE or module.startswith(FLOATING_MODULES):
         return made
-    types = set()
-    for on_path in _paths(builder, numbers):
+
+    def dtype_of(on_path: Sequence[Any]) -> np.dtype:
         dtype = np.result_type(*map(_operand, on_path))
-        types.add(ScalarType(np.result_type(dtype, INT64) if dtype == BOOL and name in SUMS else dtype))
-    return _with_types(builder, made, frozenset(types)) if len(types) > 1 else made
+        return np.result_type(dtype, INT64) if dtype == BOOL and name in SUMS else dtype
+
+    types = frozenset(ScalarType(dtype_of(on_path)) for on_path in _paths(builder, numbers))
+    types = of_a_common_source(builder, numbers, types, dtype_of)
+    return _with_types(builder, made, types) if len(types) > 1 else made
 
 
 def of_one_type(builder: Builder, value: ArrayValue, may_be_itself: bool = True) -> ArrayValue:
@@ -149,9 +152,10 @@ def check_write(builder: Builder, array: Array, value: Any, op: str | None) -> N
     if not memory:
         return
     value = value if isinstance(value, (Scalar, ArrayValue)) else None
+    is_own = value is not None and as_one(memory, types_of(builder, value))
     for kind in sorted(memory, key=str):
         current = ArrayValue((), Load(Array("", kind.dtype, ()), ()))
-        for (stored,) in on_each_path(builder, [value]):
+        for (stored,) in [[current]] if is_own else on_each_path(builder, [value]):
             if op is not None and stored is not None:
                 stored = ScalarType(loop_dtypes(builder, op, (current, stored), python=True)[-1])
             if stored is None or rank(ScalarType(stored.dtype)) > rank(kind):

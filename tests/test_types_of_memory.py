@@ -1,0 +1,214 @@
+"""An array that is of ints on one path and of floats on another: its own elements go back whole, whatever it is of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from srcgrad import UnsupportedError, grad
+from srcgrad.testing import check_grad
+
+MIXED = np.array([0.3, 1.7, -0.4, 2.6])
+WITHIN = np.array([0.3, 0.7, 0.4, 0.6])
+BELOW = -MIXED[[0, 1, 3, 3]]
+
+
+def ramp(t):
+    if t < 0:
+        return 0
+    if t < 1:
+        return t * t
+    return 1
+
+
+def ramps(x):
+    return np.array([ramp(v) for v in x])
+
+
+# ----------------------------------------------------------------------------------------------- its own elements
+
+
+def scaled(x):
+    a = ramps(x)
+    for i in range(4):
+        a[i] = a[i] * 2
+    return np.sum(a * x)
+
+
+def exchanged(x):
+    a = ramps(x)
+    a[0], a[1] = a[1], a[0]
+    t = a[2]
+    a[2] = a[3]
+    a[3] = t
+    return np.sum(a * x)
+
+
+def put_in_order(x):
+    a = ramps(x)
+    a.sort()
+    np.clip(a, 0, 4, out=a)
+    return np.sum(a * x)
+
+
+def running_sum(x):
+    a = ramps(x)
+    for i in range(1, 4):
+        a[i] += a[i - 1]
+    return np.sum(a * x)
+
+
+def turned_round(x):
+    a = ramps(x)
+    a[1:] = a[:-1]
+    a[:] = a[::-1]
+    a[a < 0] = 0
+    return np.sum(a * x)
+
+
+def in_a_copy(x):
+    a = ramps(x)
+    b, c = a.copy(), np.zeros_like(a)
+    b[0] = a[1] + a[2]
+    b[1] = a.max()
+    b[2] = -(a[3] ** 2)
+    c[3] = b[0] - b[1]
+    b[1:3] = [c[3], b[0]]
+    return np.sum((b + c) * x)
+
+
+def in_a_loop(x):
+    a = ramps(x)
+    for i in range(3):
+        b = a.copy()
+        b[0] = a[i]
+        a = a * 2
+        a[1] = b[0]
+    return np.sum(a * x)
+
+
+OWN = [scaled, exchanged, put_in_order, running_sum, turned_round, in_a_copy, in_a_loop]
+
+
+@pytest.mark.parametrize("x", [MIXED, WITHIN, BELOW])
+@pytest.mark.parametrize("function", OWN)
+def test_own_elements_go_back(function: Any, x: np.ndarray) -> None:
+    g = grad(function, jit=False)
+    np.testing.assert_allclose(g(x), function(x), rtol=1e-12)
+    check_grad(g, x)
+
+
+# ---------------------------------------------------------------------------------------------- those of another
+
+
+def of_another_array(x):
+    a, b = ramps(x), ramps(x - 1)
+    b[0] = a[1]
+    return np.sum(b * x)
+
+
+def by_another_array(x):
+    a, b = ramps(x), ramps(x - 1)
+    a[0] = a[1] * b[2]
+    return np.sum(a * x)
+
+
+def of_the_last_iteration(x):
+    out = np.array([ramp(x[0]), 1])
+    for i in range(1, 3):
+        now = np.array([ramp(x[i]), 1])
+        out[0] = now[0]
+        out = now
+    return out[0] * x[0]
+
+
+def of_what_had_the_name(x):
+    a = ramps(x)
+    b = a.copy()
+    for i in range(3):
+        b[i] = a[i + 1]
+        a = ramps(x + i)
+    return np.sum(b * x)
+
+
+def of_a_variable(x):
+    a = ramps(x)
+    t = a[0]
+    if x[1] > 0:
+        t = 0.5
+    a[1] = t
+    return np.sum(a * x)
+
+
+def halved(x):
+    a = ramps(x)
+    a[0] = a[1] / 2
+    return np.sum(a * x)
+
+
+# ---------------------------------------------------------------------------------- memory that is another's in a loop
+
+
+def changed_places(x):
+    a, b = np.array([ramp(x[0]), 1]), np.array([0.5, 1.5])
+    for _ in range(3):
+        a, b = b, a
+        a[1] = 0.75
+    return a[1] * x[0] + b[1]
+
+
+def changed_by_a_branch(x):
+    a = np.zeros(2)
+    for i in range(3):
+        if x[i] > 0:
+            a = np.array([ramp(x[i]), 1])
+    a[0] = 0.5
+    return a[0] * x[0]
+
+
+def changed_ahead_of_the_write(x):
+    a = np.zeros(2)
+    for i in range(3):
+        a[0] = 0.5
+        if x[i] > 0:
+            a = np.array([1, 2])
+    return a[0] * x[0]
+
+
+def another_list(x):
+    ys = [0.5, x[0]]
+    for i in range(3):
+        ys = [1, 2] if x[i] > 0.5 else [2, 3]
+    a = np.array(ys)
+    a[0] = 0.5
+    return a[0] * x[0]
+
+
+CUT = [
+    of_another_array, by_another_array, of_the_last_iteration, of_what_had_the_name, of_a_variable, halved,
+    changed_places, changed_by_a_branch, changed_ahead_of_the_write, another_list,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", CUT)
+def test_what_may_be_cut_is_refused(function: Any) -> None:
+    with pytest.raises(UnsupportedError, match="an array is of int64 on one path, and of float64 on another"):
+        grad(function, jit=False)(MIXED)
+
+
+def floats_all_along(x):
+    u, v = np.zeros(4), np.ones(4)
+    for _ in range(3):
+        v = u * 0.5 + ramps(x)
+        u, v = v, u
+        u[0] = 0.5 * x[1]
+    return np.sum(u * v)
+
+
+@pytest.mark.parametrize("x", [MIXED, BELOW])
+def test_floats_that_change_places(x: np.ndarray) -> None:
+    g = grad(floats_all_along, jit=False)
+    np.testing.assert_allclose(g(x), floats_all_along(x), rtol=1e-12)
+    check_grad(g, x)
