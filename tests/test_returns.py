@@ -681,3 +681,37 @@ def test_one_that_something_else_holds_is_refused() -> None:
 
     with pytest.raises(UnsupportedError):
         grad(held, jit=False)(np.array([0.5, 1.5]))
+
+
+def look_for_two(x):
+    for i in range(4):
+        for k in range(4):
+            if x[i] + x[k] > 1:
+                return Found([x[i], 1.0], {"of": x[k]})
+    return Found([x[0], x[1]], {"of": 3.0})
+
+
+def changed_by_who_called(x):
+    found = look_for_two(x)
+    second = found
+    second.place[0] *= 2
+    found.value["of"] += found.place[0]
+    return found.place[0] * second.value["of"] + found.place[1]
+
+
+def sums_of_found(x):
+    total = 0
+    for k in range(3):
+        found = found_as_a_dict(x * (k + 1))
+        found["v"] *= x[k]
+        total += found["v"]
+    return total
+
+
+@pytest.mark.parametrize("x", [[0.3, 1.7, -0.4, 2.6], [-0.3, -1.7, -0.4, -2.6]])
+@pytest.mark.parametrize("function", [changed_by_who_called, sums_of_found])
+def test_what_was_returned_out_of_a_loop_is_changed(function: Any, x: list[float]) -> None:
+    x = np.array(x)
+    f = grad(function, jit=False)
+    assert f(x) == pytest.approx(function(x), rel=1e-12)
+    check_grad(f, x)

@@ -186,9 +186,32 @@ def another_list(x):
     return a[0] * x[0]
 
 
+def a_list_that_grew(x):
+    ys = [0]
+    s = 0
+    for v in x:
+        a = np.array(ys)
+        a[0] = 0.5
+        s += a[0] * v
+        ys.append(v)
+    return s
+
+
+def a_list_that_was_changed(x):
+    acc = [0, 0]
+    s = 0
+    for i in range(len(x)):
+        a = np.array(acc)
+        a[0] = 0.5
+        s += a[0]
+        acc[i % 2] += x[i]
+    return s * x[0]
+
+
 CUT = [
     of_another_array, by_another_array, of_the_last_iteration, of_what_had_the_name, of_a_variable, halved,
     changed_places, changed_by_a_branch, changed_ahead_of_the_write, another_list,
+    a_list_that_grew, a_list_that_was_changed,
 ]  # fmt: skip
 
 
@@ -211,4 +234,20 @@ def floats_all_along(x):
 def test_floats_that_change_places(x: np.ndarray) -> None:
     g = grad(floats_all_along, jit=False)
     np.testing.assert_allclose(g(x), floats_all_along(x), rtol=1e-12)
+    check_grad(g, x)
+
+
+def last_of_a_list(x):
+    ys = [0]
+    s = 0
+    for v in x:
+        s += ys[-1] * v + np.sum(np.array(ys) / 2)
+        ys.append(v)
+    return s
+
+
+@pytest.mark.parametrize("x", [MIXED, BELOW])
+def test_items_of_the_last_iteration(x: np.ndarray) -> None:
+    g = grad(last_of_a_list, jit=False)
+    np.testing.assert_allclose(g(x), last_of_a_list(x), rtol=1e-12)
     check_grad(g, x)

@@ -15,6 +15,7 @@ from ..ir.expressions import Var
 from . import identities, optional, resized
 from .growing_lists import Growth, Leaves
 from .handed_on import shape_known_ahead
+from .joined_numbers import ItemTypes
 from .list_rows import Row
 from .types import ScalarType
 from .values import ArrayValue, Scalar, TupleValue, Unusable
@@ -40,6 +41,7 @@ class Attempt:
     optional: dict[str, Any] = field(default_factory=dict)  # names that are None at times, with what they are else
     one_of: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # names that are one of several known things
     lists: dict[object, str] = field(default_factory=dict)  # lists that may change in place, with a name for each
+    items: dict[object, ItemTypes] = field(default_factory=dict)  # of these, the types that items have at the head
     growth: dict[object, Growth] = field(default_factory=dict)  # of lists that change their lengths
     relisted: dict[str, tuple[Row, Leaves]] = field(default_factory=dict)  # names of lists that are others each time
     other_lists: set[str] = field(default_factory=set)  # names that are other lists at the end than at the beginning
@@ -50,6 +52,7 @@ class Attempt:
     as_copies: set[str] = field(default_factory=set)  # names of items of lists that are no views of their places
     names_given_away: set[str] = field(default_factory=set)  # names that are such a list at the end
     counted: set[str] = field(default_factory=set)  # whole numbers in objects that are others at the end
+    returned: dict[str, Any] = field(default_factory=dict)  # lists and objects that are returned, and nobody else's
     unlike: dict[str, Unusable] = field(default_factory=dict)  # what is of another kind at the end
 
 
@@ -166,8 +169,9 @@ class Rebound(Exception):
         swapped: set[str],
         resized: dict[str, resized.Growth],
         kinds: dict[str, frozenset[ScalarType]],
+        items: dict[object, ItemTypes],
     ) -> None:
-        self.dims, self.swapped, self.resized, self.kinds = dims, swapped, resized, kinds
+        self.dims, self.swapped, self.resized, self.kinds, self.items = dims, swapped, resized, kinds, items
 
 
 def save(interpreter: Interpreter) -> Any:

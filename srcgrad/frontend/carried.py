@@ -152,6 +152,7 @@ def repeat(
             attempt.resized |= found.resized
             attempt.swapped |= found.swapped
             attempt.kinds |= found.kinds
+            attempt.items |= found.items
         except Aliased as found:
             attempt.twins |= found.twins
             attempt.stale |= found.stale
@@ -309,6 +310,7 @@ def _try_loop(
     build.emit(loop)
     for name in names:
         env[name] = growing_lists.settled(interpreter, resized.settled(interpreter, entries[name]))
+        env[name] = identities.as_new_as(env[name], attempt.returned.get(name))
     if expressions.known_range(over) and getattr(node, "stop_flag", None) is None:
         env.update(dict.fromkeys(surely_bound, Scalar(Const(True, BOOL), weak=True)))
     for identity, value in heads.items():

@@ -305,10 +305,18 @@ def is_nobody_elses(interpreter: Interpreter, name: str, value: Any) -> bool:
 
 
 def unknown(value: Any) -> Any:
-    """What is read from now on, and never changed."""
+    """What is read from now on, and not changed before the loop ends."""
     if isinstance(value, TupleValue):
         return replace(value, items=tuple(map(unknown, value.items)), identity=None)
     return replace(value, identity=None) if isinstance(value, Items) else value
+
+
+def as_new_as(value: Any, like: Any) -> Any:
+    """What was returned from a loop and nobody else holds: lists and objects again, where these are in `like`."""
+    if not (isinstance(value, TupleValue) and isinstance(like, TupleValue) and len(value.items) == len(like.items)):
+        return value
+    identity = object() if like.identity is not None else None
+    return replace(value, items=tuple(map(as_new_as, value.items, like.items)), identity=identity)
 
 
 def identity_of_either(interpreter: Interpreter, name: str, x: Any, y: Any) -> object | None:

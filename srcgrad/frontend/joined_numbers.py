@@ -170,6 +170,18 @@ class ItemTypes:
         """The types of a number, if there are several."""
         return several(self.places[place]) if place < len(self.places) else frozenset()
 
+    def either(self, other: ItemTypes) -> ItemTypes:
+        """Those of a list that is this one or the other."""
+        pairs = zip_longest(self.places, other.places, fillvalue=frozenset[ScalarType]())
+        return ItemTypes(tuple(x | y for x, y in pairs), self.of_all | other.of_all)
+
+    def has(self, other: ItemTypes) -> bool:
+        """Is the other's every kind of numbers among these?"""
+        pairs = zip_longest(
+            (*self.places, self.of_all), (*other.places, other.of_all), fillvalue=frozenset[ScalarType]()
+        )
+        return len(self.places) == len(other.places) and all(set(map(rank, y)) <= set(map(rank, x)) for x, y in pairs)
+
     def beside(self, more: ItemTypes, is_sure: bool) -> ItemTypes:
         """With another item in the list, for sure or not."""
         pairs = zip_longest(self.places, more.places, fillvalue=frozenset[ScalarType]())

@@ -39,7 +39,7 @@ from .attempts import (
 from .first_apart import FirstApart
 from .flow import RESULT
 from .handed_on import exchange, in_parallel, permuted, shape_known_ahead, steady_dims
-from .joined_numbers import is_as, join_scalars, rank, types_of
+from .joined_numbers import ItemTypes, is_as, join_scalars, rank, types_of
 from .loop_head import handle_of
 from .types import ScalarType
 from .values import (
@@ -80,6 +80,7 @@ class _Comparison:
         self.relisted: list[tuple[str, Array, ArrayValue]] = []  # the rows of lists
         self.rebound: dict[str, Any] = {}
         self.kinds: dict[str, frozenset[ScalarType]] = {}
+        self.items: dict[object, ItemTypes] = {}
         self.counted: set[str] = set()
         self.learnt: list[Exception] = []
         self.unlike: list[Exception] = []
@@ -160,6 +161,7 @@ class _Comparison:
             case x, TupleValue() if x is UNDEFINED:
                 is_item = end.identity in self.interpreter.given_away  # which does not change under this name
                 if name == RESULT and identities.is_nobody_elses(self.interpreter, name, end):
+                    attempt.returned[name] = end
                     end = identities.unknown(end)  # the function ends here: nobody changes it any more
                 if identities.can_change(end) and not is_item:  # another name may hold it by the next iteration
                     build.refuse(
@@ -335,6 +337,9 @@ class _Comparison:
         closed: dict[object, Any] = {}
         for identity, head in heads.items():
             name, end = attempt.lists[identity], now.get(identity, head)
+            if isinstance(end, Items) and (types := build.item_types.get(build.root(end.rows))) is not None:
+                known = attempt.items.get(identity)
+                self.items |= {} if known is None or known.has(types) else {identity: known.either(types)}
             if end is head or end == head:
                 self.inside.steady.add(identity)
             elif identities.is_alike(head, end):
@@ -412,9 +417,9 @@ def close_loop(
         raise Several([*found.learnt, Counts(found.counted)])
     if found.refused:
         raise found.refused[0]
-    if found.rebound or found.kinds:
+    if found.rebound or found.kinds or found.items:
         swapped = permuted(interpreter, names, entries, found.rebound)
-        raise Rebound(found.rebound, swapped, found.growths, found.kinds)
+        raise Rebound(found.rebound, swapped, found.growths, found.kinds, found.items)
     if found.unlike:
         raise Several(found.unlike)
     for var, expr in in_parallel(build, found.scalars):

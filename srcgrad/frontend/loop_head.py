@@ -133,6 +133,8 @@ def enter_lists(interpreter: Interpreter, attempt: Attempt, trips: Expr | None) 
             if part.identity not in attempt.lists:
                 identities.change(interpreter, part.identity, part)
         identities.change(interpreter, identity, value)
+        if isinstance(value, Items):
+            interpreter.build.note_items_at_head(value.rows, identity, attempt.items)
     now = identities.held(interpreter)
     return {identity: now[identity] for identity in attempt.lists if identity in now}
 
