@@ -265,7 +265,9 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         if target in BUILTINS:
             first = [computed_attributes.as_it_is_now(interpreter, value) for value in args[:1]]  # len(vars(o))
             args = [*first, *args[1:]]
-            return BUILTINS[target](interpreter, *args, **kwargs)
+            made = BUILTINS[target](interpreter, *args, **kwargs)
+            is_of_elements = target in (sum, max, min) and any(isinstance(value, ArrayValue) for value in args)
+            return note_results(build, name_of(target), "", args, made) if is_of_elements else made
         if inspect.ismethod(target) and target.__func__ in BUILTINS:
             return BUILTINS[target.__func__](interpreter, Static(target.__self__), *args, **kwargs)
         is_from_outside = target is next and args and isinstance(args[0], Static)  # and says what comes next itself

@@ -38,6 +38,7 @@ from .arithmetic import cast, elementwise
 from .numpy import products
 from .numpy.table import TABLE
 from .types import DictKind, RecordKind
+from .types_that_decide import note_results
 from .values import (
     NONE,
     ArrayValue,
@@ -78,7 +79,7 @@ def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
     if isinstance(x, (ArrayValue, Range)) and isinstance(y, (ArrayValue, Range)) and type(x) is not type(y):
         x, y = (as_array(interpreter, lists.copied(interpreter, v)) if isinstance(v, Range) else v for v in (x, y))
     if op == "matmul":
-        return products.matrix_product(build, x, y, name="@")
+        return note_results(build, "matmul", "", [x, y], products.matrix_product(build, x, y, name="@"))
     if op == "mod" and isinstance(x, Static) and isinstance(x.value, str):
         return _text_arithmetic(interpreter, op, x, y)
     if isinstance(x, (TupleValue, Items)) or isinstance(y, (TupleValue, Items)):
