@@ -60,6 +60,25 @@ def running_sum(x):
     return np.sum(a * x)
 
 
+def product_and_sum(x):
+    a = ramps(x)
+    a[0] = a @ a
+    a[1] = a.sum()
+    a[2] = np.max(a)
+    return np.sum(a * x)
+
+
+def sorted_by_insertion(x):
+    a = ramps(x)
+    for i in range(1, 4):
+        v, k = a[i], i - 1
+        while k >= 0 and a[k] > v:
+            a[k + 1] = a[k]
+            k -= 1
+        a[k + 1] = v
+    return np.sum(a * x)
+
+
 def turned_round(x):
     a = ramps(x)
     a[1:] = a[:-1]
@@ -89,7 +108,17 @@ def in_a_loop(x):
     return np.sum(a * x)
 
 
-OWN = [scaled, exchanged, put_in_order, running_sum, turned_round, in_a_copy, in_a_loop]
+OWN = [
+    scaled,
+    exchanged,
+    put_in_order,
+    running_sum,
+    product_and_sum,
+    sorted_by_insertion,
+    turned_round,
+    in_a_copy,
+    in_a_loop,
+]
 
 
 @pytest.mark.parametrize("x", [MIXED, WITHIN, BELOW])
@@ -208,10 +237,50 @@ def a_list_that_was_changed(x):
     return s * x[0]
 
 
+def a_product(x):
+    a = ramps(x)
+    b = a[:, None] @ a[None, :]
+    b[0] = 0.5
+    return np.sum(b) * x[0]
+
+
+def a_sum_of_elements(x):
+    a = ramps(x)
+    b = np.array([sum(a), 1])
+    b[0] = 0.5
+    return np.sum(b) * x[0]
+
+
+def the_greatest_element(x):
+    a = ramps(x)
+    b = np.array([max(a), 1])
+    b[0] = 0.5
+    return np.sum(b) * x[0]
+
+
+def the_greatest_item(x):
+    b = np.array([max([ramp(v) for v in x]), 1])
+    b[0] = 0.5
+    return np.sum(b) * x[0]
+
+
+def a_sum_of_items(x):
+    b = np.array([sum(ramp(v) for v in x), 1])
+    b[0] = 0.5
+    return np.sum(b) * x[0]
+
+
+def a_longer_list(x):
+    b = np.array([ramp(v) for v in x] + [1])
+    b[0] = 0.5
+    return np.sum(b) * x[0]
+
+
 CUT = [
     of_another_array, by_another_array, of_the_last_iteration, of_what_had_the_name, of_a_variable, halved,
     changed_places, changed_by_a_branch, changed_ahead_of_the_write, another_list,
-    a_list_that_grew, a_list_that_was_changed,
+    a_list_that_grew, a_list_that_was_changed, a_product, a_sum_of_elements, the_greatest_element, the_greatest_item,
+    a_sum_of_items, a_longer_list,
 ]  # fmt: skip
 
 

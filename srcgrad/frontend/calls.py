@@ -265,8 +265,11 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         if target in BUILTINS:
             first = [computed_attributes.as_it_is_now(interpreter, value) for value in args[:1]]  # len(vars(o))
             args = [*first, *args[1:]]
+            if target not in (sum, max, min):
+                return BUILTINS[target](interpreter, *args, **kwargs)
             made = BUILTINS[target](interpreter, *args, **kwargs)
-            is_of_elements = target in (sum, max, min) and any(isinstance(value, ArrayValue) for value in args)
+            made = lists.as_one_of_its_numbers(interpreter, args[0], made, target is sum) if len(args) == 1 else made
+            is_of_elements = any(isinstance(value, ArrayValue) for value in args)
             return note_results(build, name_of(target), "", args, made) if is_of_elements else made
         if inspect.ismethod(target) and target.__func__ in BUILTINS:
             return BUILTINS[target.__func__](interpreter, Static(target.__self__), *args, **kwargs)

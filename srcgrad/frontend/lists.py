@@ -331,6 +331,16 @@ def types_of_numbers(interpreter: Interpreter, value: Items) -> frozenset[Scalar
     return (known.places[0] if known and known.places else None) or frozenset((own,))
 
 
+def as_one_of_its_numbers(interpreter: Interpreter, value: Any, made: Any, is_sum: bool) -> Any:
+    """What is greatest or least in a list of numbers, or their sum, has one of their types."""
+    if not (isinstance(value, Items) and value.inner is None and value.rows.ndim == 1 and isinstance(made, Scalar)):
+        return made
+    types = types_of_numbers(interpreter, value)
+    if is_sum:  # of bools it is an int
+        types = frozenset(replace(kind, dtype=INT64) if kind.dtype == BOOL else kind for kind in types)
+    return replace(made, types=types) if len(types) > 1 and not made.types else made
+
+
 def array_of_items(interpreter: Interpreter, value: Items) -> ArrayValue:
     """The list as an array."""
     dims = (interpreter.build.pin(value.length), *value.rows.dims[1:])
@@ -568,6 +578,8 @@ def copied(interpreter: Interpreter, value: Any, is_deep: bool = False) -> Any:
         weak, inner = (value.weak, value.inner) if isinstance(value, Items) else (False, None)
         seen = array_of_items(interpreter, value) if isinstance(value, Items) else value
         rows = interpreter.build.materialize(seen, "items", copy=True)
+        if isinstance(value, Items) and (types := interpreter.build.item_types.get(interpreter.build.root(value.rows))):
+            interpreter.build.note_items(rows, types)
         if isinstance(value, ArrayValue) and value.ndim > 1:
             note_held(interpreter, rows, value)
         elif isinstance(value, Items) and not is_deep:
