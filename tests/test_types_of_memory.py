@@ -276,11 +276,24 @@ def a_longer_list(x):
     return np.sum(b) * x[0]
 
 
+def of_another_function(x):
+    a = ramps(x)
+    a[0] = np.arctan2(a[1], a[2])
+    a[1] = np.ptp(a)
+    return np.sum(a * x)
+
+
+def clipped_to_halves(x):
+    a = ramps(x)
+    a[0] = a.clip(0.5, 2.5)[3]
+    return np.sum(a * x)
+
+
 CUT = [
     of_another_array, by_another_array, of_the_last_iteration, of_what_had_the_name, of_a_variable, halved,
     changed_places, changed_by_a_branch, changed_ahead_of_the_write, another_list,
     a_list_that_grew, a_list_that_was_changed, a_product, a_sum_of_elements, the_greatest_element, the_greatest_item,
-    a_sum_of_items, a_longer_list,
+    a_sum_of_items, a_longer_list, of_another_function, clipped_to_halves,
 ]  # fmt: skip
 
 

@@ -25,6 +25,11 @@ OF_ONE_TYPE = frozenset((  # whatever the type of the arguments is
     "linspace", "logspace", "geomspace", "mean", "average", "median", "std", "var", "interp", "astype", "argmax",
     "argmin", "argsort", "nonzero", "flatnonzero", "searchsorted", "count_nonzero", "digitize", "lexsort", "any", "all",
 ))  # fmt: skip
+OF_THEIR_TYPE = frozenset((  # of the common type of the arguments, on every path: what else there is may be of floats
+    "sort", "sum", "prod", "cumsum", "cumprod", "trace", "max", "min", "amax", "amin", "clip", "where", "copy", "ravel",
+    "reshape", "flatten", "transpose", "roll", "flip", "fliplr", "flipud", "rot90", "concatenate", "append", "stack",
+    "hstack", "vstack", "repeat", "tile", "diff", "outer", "dot", "matmul", "zeros_like", "ones_like", "full_like",
+))  # fmt: skip
 AS_THE_FIRST = ("full_like", "insert", "pad")  # whose other arguments are cut to its type
 CUT = "what is put there is made one of {}"
 FLOATING_MODULES = ("numpy.linalg", "numpy.fft", "numpy.random", "scipy")
@@ -99,7 +104,7 @@ def note_results(builder: Builder, name: str, module: str, given: Iterable[Any],
         return np.result_type(dtype, INT64) if dtype == BOOL and name in SUMS else dtype
 
     types = frozenset(ScalarType(dtype_of(on_path)) for on_path in _paths(builder, numbers))
-    types = of_a_common_source(builder, numbers, types, dtype_of)
+    types = of_a_common_source(builder, numbers, types, dtype_of) if name in OF_THEIR_TYPE else types
     return _with_types(builder, made, types) if len(types) > 1 else made
 
 
