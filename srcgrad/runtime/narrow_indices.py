@@ -87,6 +87,9 @@ class Narrow:
         function = self.values.of(value.func.name)
         if isinstance(function, ir.Expr) and function.op == "getattr" and function.attr in ("grid", "gridsize"):
             return LONGEST + AHEAD
+        if isinstance(function, ir.Global) and function.value is range and len(value.args) == 1:
+            least_of = self.values.given(value.args[0], min)  # none of its numbers is below 0
+            return min(self.most(arg.name) for arg in least_of or value.args)
         if isinstance(function, ir.Global) and function.value in (range, min, max):
             return max(self.most(arg.name) for arg in value.args)
         return FITS
