@@ -69,3 +69,19 @@ def test_no_two_iterations_meet_where_it_is_said() -> None:
                         same = other[0] == i if moves == 0 else other[0] != i or other[1] == j
                         assert same, (p, q, known, n, m, c, (i, j), other)
     assert said > 300
+
+
+def test_half_of_what_goes_around_is_not_half_of_it() -> None:
+    """i + (c % n) // 2 and i + c // 2 + 1: for n = 2 and c = 2 these are i and i + 2."""
+    array = Array("a", FLOAT64, (N, M))
+    known: Known = (Remainder(I, 2), Remainder(N, 2))
+    two = affine.integer(2)
+    halves = (Call("floordiv", (x, two), INT64) for x in (Call("mod", (C, N), INT64), C))
+    p, q = (affine.add(I, half) for half in halves)
+    loop = For(I, affine.ZERO, N, affine.ONE, ())
+    places = ((p, J), (affine.add(q, affine.ONE), J))
+    a, b = (Access(array, at, True, under=known) for at in places)
+    assert not Ranges((), loop, SIGNS).never_meet(a, b)
+    around = Call("mod", (affine.add(I, affine.ONE), N), INT64)
+    c, d = (Access(array, (at, J), True, under=known) for at in (I, around))
+    assert Ranges((), loop, SIGNS).never_meet(c, d)

@@ -7,15 +7,19 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 
+from srcgrad import grad
 from srcgrad.ir import affine
 from srcgrad.ir.expressions import BOOL, FLOAT64, INT64, Array, Call, Const, Expr, Var
 from srcgrad.ir.nodes import Assign, Block, For, Function, If, Stmt, Store
 from srcgrad.passes.apart import Apart, Bounded
 from srcgrad.passes.defined_indices import accesses_by_definition
 from srcgrad.passes.effects import Access
+from srcgrad.passes.quotients import divisors, least_shifts
 from srcgrad.passes.signs import Signs
+from srcgrad.testing import check_grad
 
 I, J, H, G, P, S, N = (Var(name, INT64) for name in ("i", "j", "h", "g", "p", "s", "n"))
 ARRAY = Array("a", FLOAT64, (N,))
@@ -76,7 +80,8 @@ class Nests:
     def part(self) -> Expr:
         rng, i = self.rng, self.rng.choice((I, I, I, J)) if self.is_nested else I
         d = self.divisor()
-        count, few = rng.choice((self.number(-1, 3), self.unit, affine.mul(self.number(1, 2), self.unit))), S
+        count = rng.choice((self.number(-1, 3), self.unit, affine.mul(self.number(1, 2), self.unit)))
+        few = affine.add(S, self.number(-1, 1)) if rng.random() < 0.3 else S
         return rng.choice(
             (
                 lambda: i,
@@ -197,11 +202,12 @@ def touched(loop: For, at: dict[Expr, int]) -> Iterator[tuple[int, int]]:
 
 def meets(loop: For, ahead: Block, natural: bool) -> str | None:
     """What two iterations of the loop have in common, for some values of the names."""
-    for s, p, g in itertools.product((0, 1, 2), (0, 1, 2, 3, 5), (0, 1, 2, 5)):
+    for s, p, g in itertools.product((0, 1, 2, -1), (0, 1, 2, 3, 5), (0, 1, 2, 5)):
         at: dict[Expr, int] = {S: s, P: p, N: g}
-        for stmt in ahead:
-            assert isinstance(stmt, Assign)
-            at[stmt.var] = value(stmt.value, at)
+        try:
+            at |= {stmt.var: value(stmt.value, at) for stmt in ahead if isinstance(stmt, Assign)}
+        except ValueError:
+            continue  # a shift by a number below 0
         owners: dict[int, int] = {}
         length = 40
         for i, place in touched(loop, at):
@@ -231,3 +237,37 @@ def compared(seed: int, count: int) -> int:
 @pytest.mark.parametrize("seed", range(2))
 def test_no_two_iterations_meet_where_it_is_said(seed: int) -> None:
     assert compared(seed, 250) > 20
+
+
+def by_one_more(x, s):
+    """For s = -1, each iteration reads what the one before has written."""
+    x = x.copy()
+    h = 1 << (s + 1)
+    for k in range(len(x) // 4):
+        a = 4 * (k // 2) + 2 * (k % 2)
+        x[a + h + 1] = x[a] * x[a + h + 1]
+    return x
+
+
+def by_bits_of_one_more(x, s):
+    x = x.copy()
+    h = 1 << (s + 1)
+    for k in range(len(x) // 4):
+        a = (k >> (s + 2) << (s + 2)) + (k & ((1 << (s + 2)) - 1))
+        x[2 * a + h + 1] = x[2 * a] * x[2 * a + h + 1]
+    return x
+
+
+@pytest.mark.parametrize("function", [by_one_more, by_bits_of_one_more], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("s", [-1, 0, 1])
+def test_one_shifted_by_one_more_may_be_odd(function: Callable[..., Any], s: int) -> None:
+    """1 << s + 1 is 2 * (1 << s) for no s below 0, where there is no such number."""
+    check_grad(grad(function, wrt=("x",), jit=False), np.random.default_rng(3).uniform(0.5, 1.5, 24), s)
+
+
+def test_of_a_choice_neither_side_tells_what_is_divided_by() -> None:
+    """Nor is it said not to be 0, or a shift not to be below 0."""
+    asked = of("lt", affine.ZERO, H)
+    choice = Call("select", (asked, of("floordiv", I, H), of("rshift", I, affine.sub(S, affine.ONE))), INT64)
+    assert [*divisors([affine.add(choice, of("mod", I, G))], I)] == [G]
+    assert least_shifts([choice, of("lshift", affine.ONE, affine.add(S, affine.ONE))], lambda _: False) == {S: 1}

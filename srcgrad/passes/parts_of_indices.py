@@ -11,7 +11,7 @@ for b in range(n):                      b and b | h are b but for the bits of h,
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field, replace
 
 from ..ir import affine
@@ -19,7 +19,7 @@ from ..ir.expressions import INT64, Call, Const, Expr, Var
 from ..ir.nodes import For
 from ..ir.walk import loads, substituted, variables
 from .effects import Access, effects
-from .quotients import arithmetic, divided, divisors
+from .quotients import Least, arithmetic, divided, divisors, least_shifts
 from .ranges import Ranges
 from .remainders import Remainder, Zero
 
@@ -42,9 +42,9 @@ def are_apart_by_parts(ranges: Ranges, a: Access, b: Access, depth: int) -> bool
     loop = ranges.loop
     if a.array != b.array or not isinstance(loop.step, Const):
         return False
-    a, b = _by_arithmetic(a, ranges), _by_arithmetic(b, ranges)
-    parts = [e for each in (a, b) for e in (*each.index, *(known.expr for known in each.under)) if e is not None]
-    found = dict.fromkeys(divisors(parts, loop.index))
+    least = least_shifts((*_parts(a), *_parts(b)), ranges.is_natural)
+    a, b = (_by_arithmetic(access, ranges, least) for access in (a, b))
+    found = dict.fromkeys(divisors((*_parts(a), *_parts(b)), loop.index))
     return any(_are_apart_by(by, ranges, a, b, depth) for by in found if _is_steady(by, ranges))
 
 
@@ -55,8 +55,14 @@ def _is_steady(by: Expr, ranges: Ranges) -> bool:
     return by.value > 0 if isinstance(by, Const) else ranges.is_natural(by)
 
 
-def _by_arithmetic(access: Access, ranges: Ranges) -> Access:
-    said = lambda expr: arithmetic(expr, ranges.signs.powers.__contains__)
+def _parts(access: Access) -> Iterator[Expr]:
+    """What has been computed where an element is touched."""
+    yield from (part for part in access.index if part is not None)
+    yield from (known.expr for known in access.under)
+
+
+def _by_arithmetic(access: Access, ranges: Ranges, least: Least) -> Access:
+    said = lambda expr: arithmetic(expr, ranges.signs.powers.__contains__, least)
     index = tuple(None if part is None or loads(part) else said(part) for part in access.index)
     return replace(access, index=index, under=tuple(replace(known, expr=said(known.expr)) for known in access.under))
 

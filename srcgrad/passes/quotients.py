@@ -4,53 +4,81 @@ for k in range(n // 2):                     k is h * q + r, 0 <= r < h
     a = k // h * 2 * h + k % h              2 * h * q + r
     b = a + h                               2 * h * q + r + h
 a = (k >> s) << (s + 1) | k & (1 << s) - 1  the same, with h = 1 << s
+
+1 << s + 1 is 2 * (1 << s) only where s is not negative: where nobody knows that, the least of what is shifted by says
+what all of them are multiples of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from ..ir import affine, products
-from ..ir.expressions import INT64, Call, Const, Expr, Var
+from ..ir.expressions import INT64, LAZY, Call, Const, Expr, Var
 from ..ir.naturals import remainder
-from ..ir.walk import rewrite, subexpressions, substitute, variables
+from ..ir.walk import children, rewrite, subexpressions, substitute, variables
 
 Holds = Callable[[Expr], bool]
+Least = Mapping[Expr, int]  # of s, the k of which s + k is not negative
 BITWISE = ("bitand", "bitor", "bitxor", "invert", "lshift", "rshift")
 
 
-def arithmetic(expr: Expr, is_power: Holds) -> Expr:
+def least_shifts(exprs: Iterable[Expr], is_natural: Holds) -> Least:
+    """The least that is added to what numbers are shifted by in expressions that are all computed: no sum is negative.
+
+    0, of what is natural by itself.
+    """
+    out: dict[Expr, int] = {}
+    for expr in exprs:
+        for node in _computed(expr):
+            if isinstance(node, Call) and node.op in ("lshift", "rshift"):
+                terms, constant = affine.affine(node.args[1])
+                unknown = affine.from_affine(terms, 0)
+                out[unknown] = 0 if is_natural(unknown) else min(constant, out.get(unknown, constant))
+    return out
+
+
+def _computed(expr: Expr) -> Iterator[Expr]:
+    """The expression and all in it, but for what a choice may leave alone."""
+    yield expr
+    parts = children(expr)
+    for part in parts[:1] if isinstance(expr, Call) and expr.op in LAZY else parts:
+        yield from _computed(part)
+
+
+def arithmetic(expr: Expr, is_power: Holds, least: Least) -> Expr:
     """The same, with quotients, remainders and products in the place of bits, where one number is a power of two."""
     if not any(isinstance(node, Call) and node.op in BITWISE for node in subexpressions(expr)):
         return expr
-    return rewrite(expr, lambda node: _arithmetic(node, is_power) if isinstance(node, Call) else node)
+    return rewrite(expr, lambda node: _arithmetic(node, is_power, least) if isinstance(node, Call) else node)
 
 
-def _arithmetic(call: Call, is_power: Holds) -> Expr:
+def _arithmetic(call: Call, is_power: Holds, least: Least) -> Expr:
     if call.dtype != INT64:
         return call
     match call:
         case Call(op="invert", args=(x,)):
             return affine.sub(affine.integer(-1), x)
-        case Call(op="lshift", args=(x, n)) if (power := _shifted(n)) is not None and call != power:
+        case Call(op="lshift", args=(x, n)) if (power := _shifted(n, least)) is not None and call != power:
             return _product(power, x)
-        case Call(op="rshift", args=(x, n)) if (power := _shifted(n)) is not None:
+        case Call(op="rshift", args=(x, n)) if (power := _shifted(n, least)) is not None:
             return Call("floordiv", (x, power), INT64)
         case Call(op="bitand" | "bitor" | "bitxor" as op, args=(x, y)):
             return _of_bits(op, x, y, is_power) or _of_bits(op, y, x, is_power) or call
     return call
 
 
-def _shifted(n: Expr) -> Expr | None:
-    """1 << n, as a multiple of 1 << m for the n that is m and a number."""
+def _shifted(n: Expr, least: Least) -> Expr | None:
+    """1 << n, as a multiple of 1 << m for the least m, of which n is so much more."""
     terms, constant = affine.affine(n)
-    if not 0 <= constant < 62:
+    first = least.get(affine.from_affine(terms, 0), constant) if terms else 0
+    if not 0 <= constant - first < 62:
         return None
-    factor = affine.integer(2**constant)
+    factor = affine.integer(2 ** (constant - first))
     if not terms:
         return factor
-    return _product(factor, Call("lshift", (affine.ONE, affine.from_affine(terms, 0)), INT64))
+    return _product(factor, Call("lshift", (affine.ONE, affine.from_affine(terms, first)), INT64))
 
 
 def _of_bits(op: str, x: Expr, y: Expr, is_power: Holds) -> Expr | None:
@@ -110,9 +138,9 @@ def without_bits_twice(expr: Expr) -> Expr:
 
 
 def divisors(exprs: Iterable[Expr], index: Var) -> Iterator[Expr]:
-    """What the index is divided by."""
+    """What the index is divided by, which is not 0 then."""
     for expr in exprs:
-        for node in subexpressions(expr):
+        for node in _computed(expr):
             match node:
                 case Call(op="floordiv" | "mod", args=(x, by)) if node.dtype == INT64 and index in variables(x):
                     yield affine.normal(by)
@@ -210,4 +238,4 @@ def _multiplied_out(expr: Expr) -> Expr:
     return products.multiplied_out(expr) if expr.dtype == INT64 else expr
 
 
-__all__ = ["arithmetic", "divided", "divisors", "is_a_power", "without_bits_twice"]
+__all__ = ["arithmetic", "divided", "divisors", "is_a_power", "least_shifts", "without_bits_twice"]

@@ -28,7 +28,7 @@ from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Expr, Var
 from ..ir.naturals import remainder
 from ..ir.nodes import For, If, Stmt
-from ..ir.walk import loads, rewrite, subexpressions, substitute, variables
+from ..ir.walk import loads, subexpressions, substitute, variables
 
 Place = tuple[Expr | None, ...]
 
@@ -153,17 +153,22 @@ def never_meet(p: Place, p_known: Known, q: Place, q_known: Known, varies: Set[V
 
 
 def _once_around(place: Place, multiples: Set[Expr]) -> Place:
-    """Numbers of the same remainders: to go around an axis of such a length changes none."""
+    """Numbers of the same remainders: to go around an axis of such a length changes none.
 
-    def straight(node: Expr) -> Expr:
-        match node:
-            case Call(op="wrap_low" | "wrap_high" | "mod", args=(x, n)) if n in multiples:
-                return x
-        return node
+    In sums and multiples alone: half of x % n is not half of x.
+    """
 
-    if not multiples:
-        return place
-    return tuple(None if part is None else affine.normal(rewrite(part, straight)) for part in place)
+    def straight(expr: Expr) -> Expr:
+        terms, constant = affine.affine(expr)
+        out: Expr = affine.integer(constant)
+        for term, count in terms:
+            match term:
+                case Call(op="wrap_low" | "wrap_high" | "mod", args=(x, n)) if n in multiples:
+                    term = straight(x)
+            out = affine.add(out, affine.mul(affine.integer(count), term))
+        return out
+
+    return tuple(None if part is None else straight(part) for part in place) if multiples else place
 
 
 def _steps(p: Place, q: Place, varies: Set[Var]) -> dict[Expr, int]:
