@@ -271,3 +271,18 @@ def test_of_a_choice_neither_side_tells_what_is_divided_by() -> None:
     choice = Call("select", (asked, of("floordiv", I, H), of("rshift", I, affine.sub(S, affine.ONE))), INT64)
     assert [*divisors([affine.add(choice, of("mod", I, G))], I)] == [G]
     assert least_shifts([choice, of("lshift", affine.ONE, affine.add(S, affine.ONE))], lambda _: False) == {S: 1}
+
+
+def test_one_question_of_what_is_read_and_written() -> None:
+    """And none of which of two elements is named first: 16 of them, read and written, are 136 pairs."""
+    first = affine.add(of("mul", of("floordiv", I, H), affine.mul(affine.integer(2), H)), of("mod", I, H))
+    loop = For(I, affine.ZERO, affine.integer(8), affine.ONE, (Store(ARRAY, (first,), Const(0.0, FLOAT64)),))
+    ahead = Assign(H, of("maximum", P, affine.ZERO))
+    signs = Signs(Function("f", (P, S, N), (ahead, loop), ()))
+    apart = Apart((Bounded.of(loop, {}),), {}, signs, {})
+    places = [(first,), (affine.add(first, H),)]
+    accesses = [Access(ARRAY, at, writes) for at in places for writes in (False, True)]
+    assert all(apart.never_meet(a, b) for a in accesses for b in accesses)
+    asked: list[Access] = []
+    apart.are_apart = lambda a, b: not asked.append(a)  # type: ignore[method-assign, func-returns-value]
+    assert all(apart.never_meet(a, b) for a in accesses for b in accesses) and not asked

@@ -58,9 +58,16 @@ class Apart:
         known = values_within(bounded[-1].by_names, values).items()
         self.values = {var: value for var, value in known if all(made[name] == 1 for name in asked(value))}
         self.made: list[Ranges] = []
+        self.answers: dict[tuple[object, object], bool] = {}
 
     def never_meet(self, a: Access, b: Access) -> bool:
         """Do the accesses, of any two iterations, mean different elements?"""
+        p, q = ((each.array, each.index, each.under) for each in (a, b))
+        if (p, q) not in self.answers:  # of what is read and written, it is one question; and which comes first is none
+            self.answers[p, q] = self.answers.get((q, p), False) or self.are_apart(a, b)
+        return self.answers[p, q]
+
+    def are_apart(self, a: Access, b: Access) -> bool:
         if any(ranges.never_meet(a, b) for ranges in self.ranges()):
             return True
         said = self.by_values(a), self.by_values(b)
