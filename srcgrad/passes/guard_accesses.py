@@ -9,7 +9,7 @@ the check of the other reads it as it is read later: no check reads outside.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
 
@@ -47,7 +47,8 @@ from ..ir.walk import (
     with_blocks,
 )
 from ..ir.wraps import is_wrap
-from .effects import effects
+from .defined_indices import by_values
+from .effects import effects, values_behind, values_within
 from .lengths import lengths_of
 from .signs import positive_by_steps, signs_of
 
@@ -60,12 +61,17 @@ class _Known:
     def __init__(self, function: Function) -> None:
         self.lengths, self.signs = lengths_of(function), signs_of(function)
         self.around: list[For] = []
+        self.values: Mapping[Var, Expr] = {}  # what names are made of there: r is no more than k where r = k % h
 
     def of(self, array: Array) -> tuple[Expr, ...]:
         return self.lengths.of(array)
 
     def is_natural(self, expr: Expr) -> bool:
         """Provably >= 0."""
+        said = by_values(expr, self.values)
+        return self.is_natural_as_it_is(expr) or (said != expr and self.is_natural_as_it_is(said))
+
+    def is_natural_as_it_is(self, expr: Expr) -> bool:
         if loads(expr):
             return False
         ends = {loop: self.signs.ends(loop) for loop in self.around}
@@ -106,15 +112,20 @@ def guard_accesses(function: Function) -> Function:
     def block(stmts: Block, asked: frozenset[Expr] = frozenset()) -> Block:
         """`asked`: what checks ahead of it have found not to be so."""
         out: list[Stmt] = []
+        values = known.values
         for stmt in stmts:
+            behind = values_behind(stmt, values)
             if isinstance(stmt, For):
                 known.around.append(stmt)
             after = _unchanged(asked, stmt)
             if blocks(stmt):
+                known.values = values_within(stmt, values)
                 stmt = with_blocks(stmt, tuple(block(inner, after) for inner in blocks(stmt)))
             if isinstance(stmt, For):
                 known.around.pop()
+            known.values = values_within(stmt, values)  # of a condition that a loop asks again, too
             *checks, inside = guarded(stmt)
+            values = behind
             for check in checks:
                 if not (isinstance(check, If) and check.condition in asked):
                     out.append(check)

@@ -326,3 +326,44 @@ PROGRAMS = [
 def test_in_parallel(function: Callable[..., Any], wrt: tuple[str, ...], arguments: tuple[Any, ...]) -> None:
     text = is_as_on_a_cpu(function, wrt, arguments)
     assert "# one thread" not in text
+
+
+# ------------------------------------------------------------------------------------------ a name for what is left
+
+
+def with_a_name_for_the_rest(x):
+    n = x.shape[0]
+    x = x.copy()
+    h = n // 2
+    while h >= 1:
+        for k in range(n // 2):
+            r = k % h
+            a = 2 * (k - r) + r
+            u, v = x[a], x[a + h]
+            x[a] = u * v
+            x[a + h] = u - v
+        h //= 2
+    return x
+
+
+def test_name_for_the_rest() -> None:
+    """That no index is negative is known by what the name was made of."""
+    is_as_on_a_cpu(with_a_name_for_the_rest, ("x",), (X[:8],))
+
+
+def down_from_a_multiple(x):
+    """j is natural ahead of the loop, not in it: x[-1] is the last one."""
+    y = np.zeros_like(x)
+    for i in range(x.shape[0]):
+        r = i % 3
+        j = i - r
+        y[i] = x[j]
+        while j > -2 and x[j] > 0.6:
+            y[i] += x[i] * x[j]
+            j -= 1
+            y[i] += x[j] * x[j]
+    return y
+
+
+def test_name_that_is_set_again() -> None:
+    is_as_on_a_cpu(down_from_a_multiple, ("x",), (np.array([0.9, 0.8, 0.7, 1.2, 0.5, 1.1, 0.75]),))
