@@ -287,8 +287,9 @@ def cut(x, c):
 
 def cut_through_a_view(x, c):
     n = 1
-    for _ in range(int(c)):
-        n = n * 0.5
+    for _ in range(3):
+        if c:
+            n = n * 0.5
     a = np.full(3, n)
     b = a[:1]
     b[:] = x[:1]
@@ -468,3 +469,150 @@ def text_with_a_format(x, c):
 def test_a_format_that_says_how_it_is_written() -> None:
     for c in (True, False):
         assert grad(text_with_a_format, wrt="x", jit=False)(X, c)[1] == text_with_a_format(X, c)[1]
+
+
+# ---------------------------------------------------------------------------------------------- as a loop leaves it
+
+
+def sums_in_an_array(x, c):
+    s = 0
+    for v in x:
+        s += v
+    a = np.array([s, s * s])
+    a[0] = 0.5 * a[1]
+    return a
+
+
+def in_nested_loops(x, c):
+    m = 0
+    for i in range(len(x)):
+        for j in range(len(x)):
+            m += x[i] * x[j]
+    a = np.full(3, m)
+    a /= len(x)
+    return a
+
+
+def until(x, c):
+    k, s = 0, 0
+    while True:
+        s = s + x[k]
+        k += 1
+        if s > 1.0 or k == len(x):
+            break
+    a = np.array([s, 1])
+    a[1] = 0.5
+    return a * (2.0 if isinstance(s, int) else 3.0)
+
+
+def sum_with_a_limit(x, c):
+    s = 0
+    for v in x:
+        s += v
+        if s > 2.0:
+            s = 0
+    return s * x
+
+
+@pytest.mark.parametrize("function", [sums_in_an_array, in_nested_loops, until, sum_with_a_limit])
+def test_behind_a_loop_a_number_is_as_iterations_leave_it(function: Any) -> None:
+    f = grad(function, wrt="x", jit=False)
+    np.testing.assert_allclose(f(X, True), function(X, True), rtol=1e-14)
+    check_grad(f, X, True)
+
+
+def in_a_branch(x, c):
+    s = 0
+    for v in x:
+        if c:
+            s = s + v
+    return made_whole(s)
+
+
+def in_one_of_two(x, c):
+    s = 0
+    for v in x:
+        if v > 1.0:
+            s = 0.5 * v
+        else:
+            s = 3
+    return made_whole(s)
+
+
+def left_early(x, c):
+    s = 0
+    for v in x:
+        if v > 1.0:
+            break
+        s += v
+    return made_whole(s)
+
+
+def skipped(x, c):
+    s = 0
+    for v in x:
+        if v > 1.0:
+            continue
+        s += v
+    return made_whole(s)
+
+
+def the_greater(x, c):
+    s = 9
+    for v in x:
+        s = max(s, v)
+    return made_whole(s)
+
+
+def the_one_before(x, c):
+    now, last = 1, 2
+    for v in x:
+        last = now
+        now = now * v
+    return made_whole(last)
+
+
+def begun_anew(x, c):
+    s = 0
+    for v in x:
+        s += v
+        if c:
+            s = 1
+    return made_whole(s)
+
+
+def in_its_iterations(x, c):
+    s = 0
+    for v in x:
+        x = x * made_whole(s)[0]
+        s += v
+    return x
+
+
+def caught(x, c):
+    s = 0
+    for v in x:
+        try:
+            if v > 1.0:
+                raise ValueError
+            s += v
+        except ValueError:
+            s = 2
+    return made_whole(s)
+
+
+def made_whole(s):
+    a = np.array([s, 1])
+    a[0] = 0.5
+    return a
+
+
+BY_ITERATIONS = [
+    in_a_branch, in_one_of_two, left_early, skipped, the_greater, the_one_before, begun_anew, in_its_iterations, caught,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", BY_ITERATIONS)
+def test_iterations_that_may_leave_another_type_are_refused(function: Any) -> None:
+    with pytest.raises(UnsupportedError, match="on one path"):
+        grad(function, wrt="x", jit=False)(X, True)

@@ -13,7 +13,7 @@ from ..ir.walk import blocks, loads, map_expressions, statements, substitute, va
 from . import exceptions, flow, generators, identities, item_views, list_items, unbound
 from .arithmetic import cast
 from .attempts import Widen
-from .joined_numbers import is_as, join_scalars, with_types
+from .joined_numbers import is_as, join_scalars, of_the_types_of, with_types
 from .values import (
     ArrayValue,
     Bound,
@@ -161,6 +161,7 @@ def _reassign(interpreter: Interpreter, name: str, current: Scalar, value: Scala
     """The variable goes round a loop: it is assigned, and its type may have to widen."""
     var = current.expr
     assert isinstance(var, Var)
+    current = replace(current, types=current.types | interpreter.build.may_hold.get(var, frozenset()))
     joined = join_scalars(current, value)
     if not is_as(joined, current):
         raise Widen(name, joined)
@@ -181,7 +182,7 @@ def _reassign(interpreter: Interpreter, name: str, current: Scalar, value: Scala
             interpreter.build.emit(AddTo(var, Call("neg", (y,), y.dtype)))
         case _:
             interpreter.build.emit(Assign(var, expr))
-    return current
+    return of_the_types_of(interpreter.build, current, value)
 
 
 def _is_fresh(interpreter: Interpreter, var: Var, mark: int) -> bool:

@@ -34,7 +34,7 @@ from . import (
 from .aliases import is_seen_elsewhere, mind_merged_aliases, note_twins, roots_of_value, value_leaves
 from .arithmetic import cast
 from .flow import RESULT
-from .joined_numbers import join_scalars, types_of
+from .joined_numbers import join_scalars, of_either_types, types_of
 from .liveness import assigned
 from .types import DictKind, RecordKind
 from .unbound import bound_flag
@@ -148,7 +148,7 @@ def choose(
         for name in keys:
             x, y = then_env.get(name, UNDEFINED), else_env.get(name, UNDEFINED)
             if identities.is_same(x, y):
-                merged[name] = x
+                merged[name] = of_either_types(x, y)
             elif is_lost(x) or is_lost(y):
                 merged[name] = x if is_lost(x) else y
             elif is_unusable(x) or is_unusable(y):  # changed in place by a branch in the branch: no name is bound

@@ -112,6 +112,7 @@ class Builder:
         self.masks: dict[Any, Any] = {}  # where masks hold, until anything is written
         self.reduced = ReducedBefore()  # so are sums, and what is greatest and least
         self.either: set[Expr] = set()  # Python's numbers on one path, NumPy's on another, and what is made of them
+        self.may_hold: dict[Expr, frozenset[ScalarType]] = {}  # the types of variables, where they hold one for sure
         self.types: dict[str, Any] = {}  # of memory, by name: the types on different paths (see `joined_numbers`)
         self.item_types: dict[str, ItemTypes] = {}  # of the rows of lists
         self.watches: list[Any] = []  # the `try` statements whose bodies are probed, from the outermost on

@@ -45,7 +45,7 @@ from .attempts import (
 )
 from .first_apart import FirstApart
 from .item_fields_known import LoopAhead
-from .joined_numbers import as_small_as
+from .joined_numbers import as_small_as, of_the_types_of
 from .liveness import assigned
 from .loop_end import close_loop
 from .loop_head import enter, enter_lists, handle_of, parts_of
@@ -272,9 +272,11 @@ def _try_loop(
 
     looks, lost = build.fields.count_of_looks, item_names.lost_names(interpreter) if build.fields.are_views else set()
     surely_bound: list[str] = []  # flags that every iteration sets
+    at_end: dict[str, Any] = {}
 
     def close() -> None:
         interpreter.at(node)
+        at_end.update((name, interpreter.env.get(name)) for name in names)
         flags = {name: interpreter.env.get(name) for name in names if name.startswith(BOUND)}
         surely_bound[:] = [f for f, v in flags.items() if isinstance(v, Scalar) and is_known_in(build.block, v)]
         interpreter.wanted = node.live_in_body | node.live_out  # type: ignore[attr-defined]
@@ -311,6 +313,8 @@ def _try_loop(
     for name in names:
         env[name] = growing_lists.settled(interpreter, resized.settled(interpreter, entries[name]))
         env[name] = identities.as_new_as(env[name], attempt.returned.get(name))
+        if isinstance(env[name], Scalar):  # `s = 0`, then `s += x[i]`: as iterations leave it (if there was one)
+            env[name] = of_the_types_of(build, env[name], at_end.get(name))
     if expressions.known_range(over) and getattr(node, "stop_flag", None) is None:
         env.update(dict.fromkeys(surely_bound, Scalar(Const(True, BOOL), weak=True)))
     for identity, value in heads.items():

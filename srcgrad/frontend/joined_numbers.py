@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ..ir.expressions import BOOL, INT64, Array, Const, Expr, Load, Var
+from ..ir.expressions import BOOL, INT64, Array, Call, Const, Expr, Load, Var
 from .types import ScalarType
 from .values import ArrayValue, Scalar
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 MAY_WRAP = frozenset(("add", "sub", "mul", "neg", "pow", "abs", "invert", "lshift"))
 BY_ZERO = ("floordiv", "mod", "fmod")
+OF_THE_WIDER = ("add", "sub", "mul", "div")  # type of two
 LOGICAL = ("add", "invert")  # of two bools of NumPy's: 1 + 1 is True
 WITHIN_A_DOMAIN = frozenset((  # nan outside, and a complex number of a complex one
     "sqrt", "log", "log2", "log10", "log1p", "arcsin", "arccos", "arccosh", "arctanh", "pow",
@@ -58,6 +59,31 @@ def as_small_as(joined: Scalar, ahead: Any) -> Scalar:
         return joined
     is_held = isinstance(ahead, Scalar) and ahead.weak and fits(ahead.expr, small[0].dtype)
     return replace(joined, expr=Var("", small[0].dtype)) if is_held else joined
+
+
+def of_the_types_of(builder: Builder, variable: Scalar, value: Any) -> Scalar:
+    """A variable for numbers of several types where it holds this one, if that is no narrower than all of them.
+
+    (What is no sum or product may be one of its operands, as `max(1, x)` is.)
+    """
+    is_computed = isinstance(value, Scalar) and isinstance(value.expr, Call) and value.expr.op in OF_THE_WIDER
+    is_known = isinstance(value, Scalar) and value.expr == variable.expr
+    if not variable.types or not (is_computed or is_known):
+        return variable
+    types = types_of(builder, value)
+    dtype = np.result_type(*(kind.dtype for kind in types))
+    is_widest = dtype == variable.dtype and all(kind.weak for kind in types) == variable.weak
+    if not is_widest or types == variable.types:
+        return variable
+    builder.may_hold[variable.expr] = variable.types
+    return replace(variable, types=several(types))
+
+
+def of_either_types(x: Any, y: Any) -> Any:
+    """One variable, of whatever types it holds at the end of two branches."""
+    if not isinstance(x, Scalar) or not isinstance(y, Scalar) or x.types == y.types:
+        return x
+    return replace(x, types=several(types_of(None, x) | types_of(None, y)))
 
 
 def fits(expr: Expr, dtype: np.dtype) -> bool:
