@@ -564,6 +564,17 @@ def the_greater(x, c):
     return made_whole(s)
 
 
+def the_greater_and_nothing(x, c):
+    s = 9
+    for v in x:
+        s = max(s, v) + 0
+    return made_whole(s)
+
+
+def the_least_of_two(x, c):
+    return x * (2.0 if isinstance(min(1, x[0]), int) else 3.0)
+
+
 def the_one_before(x, c):
     now, last = 1, 2
     for v in x:
@@ -608,7 +619,8 @@ def made_whole(s):
 
 
 BY_ITERATIONS = [
-    in_a_branch, in_one_of_two, left_early, skipped, the_greater, the_one_before, begun_anew, in_its_iterations, caught,
+    in_a_branch, in_one_of_two, left_early, skipped, the_greater, the_greater_and_nothing, the_least_of_two,
+    the_one_before, begun_anew, in_its_iterations, caught,
 ]  # fmt: skip
 
 
