@@ -18,7 +18,7 @@ from types import MethodType
 from typing import Any, overload
 
 from srcgrad.again import Adjoints
-from srcgrad.arguments import LEAVES
+from srcgrad.arguments import are_told_by_types
 from srcgrad.backends import cpu, cuda
 from srcgrad.binding import (
     Given,
@@ -494,7 +494,7 @@ class GradFunction:
         if self._constants:
             return  # their values decide
         key = tuple(map(type, args))
-        if LEAVES.issuperset(key):
+        if are_told_by_types(key):
             with cpu.LOCK:
                 stage.reach(lanes, key)
         elif key[-1] is not type(None):  # that may be a v left out

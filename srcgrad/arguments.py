@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import types
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from functools import cache, partial
 from typing import Any
@@ -83,10 +83,16 @@ def flatten(value: Any, name: str, leaves: list[Any]) -> Pattern:
 
 
 CUDA = 2  # a kind of device, as DLPack numbers them
+_ON_THE_DEVICE: set[type] = set()  # types of arrays of Numba's, where there is one GPU and no more
 
 
 class OnDevice:
     """The pattern of an array in the memory of a GPU, whosever it is."""
+
+
+def are_told_by_types(kinds: Iterable[type]) -> bool:
+    """Is the pattern of all values of these Python types the same?"""
+    return all(kind in LEAVES or kind in _ON_THE_DEVICE for kind in kinds)
 
 
 def is_device_array(value: Any) -> bool:
@@ -100,6 +106,8 @@ def device_array(value: Any, name: str) -> Any:
     """An array of anybody's as Numba's, without a copy."""
     refuse_other_device(value, name)
     if getattr(value, "__cuda_ndarray__", False):
+        if _device_arrays().device_count() < 2:
+            _ON_THE_DEVICE.add(type(value))
         return value
     from srcgrad.runtime.device_arrays import is_aligned, of_dlpack, of_interface
 

@@ -11,6 +11,7 @@ import pickle
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from threading import Lock, RLock
 from types import FunctionType, ModuleType
@@ -30,7 +31,7 @@ from srcgrad.frontend.outputs import type_leaves
 from srcgrad.frontend.types import ArrayType, ScalarType, StaticType, TupleType
 from srcgrad.runtime.compiled_kernels import compiled_as_kernel
 from srcgrad.runtime.errors import MoreRows
-from srcgrad.runtime.launching import words_of
+from srcgrad.runtime.launching import NUMBERS, words_of
 
 
 def form(ptx: bool = False) -> Form:
@@ -67,6 +68,9 @@ class Dispatcher:
 
 def _key(value: Any) -> Any:
     """What tells types apart."""
+    kind = type(value)
+    if kind in NUMBERS and kind is not int:
+        return kind
     if getattr(value, "__cuda_ndarray__", False):
         return (value.dtype, value.ndim, value.is_c_contiguous()) if config.ENABLE_CUDASIM else words_of(value)[0]
     return leaf_type(value, "")
@@ -92,7 +96,7 @@ class Entry:
     """The entry of a generated module, for arguments of the types of these values, each on the device or not."""
 
     def __init__(self, generated: Any, kind: str, options: Any, cache: bool, values: tuple[Any, ...]) -> None:
-        from srcgrad.runtime import device, device_call, device_streams
+        from srcgrad.runtime import device, device_call, device_streams, replayed
 
         self.device, self.streams = device, device_streams  # an import takes longer than what is wanted of it
         self.running = device_call.running
@@ -101,10 +105,16 @@ class Entry:
         self.on_device = [k for k, value in enumerate(values) if is_on_device(value)]
         self.sent = [k for k, value in enumerate(values) if is_sent(value)]
         if self.on_device:
-            self.result = kept_on_device(generated.results, is_forward=kind == "forward")
+            self.leave = list(leaving(generated.results, is_forward=kind == "forward"))
+            self.result = assembled(generated.results)
         else:
             kinds = [kind for kind in type_leaves(generated.results) if not isinstance(kind, StaticType)]
-            self.result = lambda leaves: rebuild(generated.results, map(back, leaves, kinds))
+            self.leave = [partial(back, kind=kind) for kind in kinds]
+            self.result = partial(rebuild, generated.results)
+        self.replays = None
+        stays = self.on_device and not any(isinstance(value, np.ndarray) for value in values)
+        if stays and not device.SIMULATED and replayed.repeats_itself(self.host):
+            self.replays = replayed.Replays()
         self.writes = [k for k in generated.writes if k not in self.on_device] if kind == "primal" else []
         self.lock = Lock()  # kernels remember for what they were launched
         self.rows = device_call.FIRST_ROWS  # that its threads keep: more, once one had need of more
@@ -114,16 +124,14 @@ class Entry:
         if others:
             self.streams.wait_for(others)
         try:
-            given, leaves = self.run(values)
+            results = self.run(values) if self.replays is None else self.replays.results(values, self.run)
         finally:
             if others:
                 self.streams.let_wait(others)
-        for k in self.writes:
-            values[k][...] = back(given[k], None)
-        return self.result(iter(leaves))
+        return self.result(iter(results))
 
-    def run(self, values: tuple[Any, ...]) -> tuple[Sequence[Any], list[Any]]:
-        """What the host's part was given, and what it has made of that."""
+    def run(self, values: Sequence[Any]) -> list[Any]:
+        """What the host's part makes, where the results belong."""
         given: list[Any] = list(values)
         while True:
             self.device.begin(not self.on_device, self.rows)
@@ -133,7 +141,7 @@ class Entry:
                 with self.lock, np.errstate(all="ignore"):
                     leaves = list(flat_results(self.host(*given)))
                 self.device.check_watched()
-                return given, leaves
+                break
             except Exception as error:  # the host may have made it of what a kernel that stopped has left
                 earlier = self.device.reported()
                 if not isinstance(earlier or error, MoreRows):
@@ -141,6 +149,9 @@ class Entry:
                         raise
                     raise earlier from None
                 self.rows = self.running.rows
+        for k in self.writes:
+            values[k][...] = back(given[k], None)
+        return [leave(leaf) for leave, leaf in zip(self.leave, leaves, strict=True)]
 
 
 def load(generated: Any, options: Any, cache: bool) -> ModuleType:
@@ -263,26 +274,37 @@ def back(value: Any, kind: Any) -> Any:
     return array[0] if isinstance(kind, ScalarType) else array
 
 
-def kept_on_device(structure: Any, is_forward: bool = False, fetched: bool = False) -> Callable[[Iterator[Any]], Any]:
-    """What makes the result that flat leaves stand for, where they are: numbers are arrays without axes.
+def leaving(structure: Any, is_forward: bool = False, fetched: bool = False) -> Iterator[Callable[[Any], Any]]:
+    """What each leaf of a result becomes that stays on the device: numbers are arrays without axes.
 
     Numbers that a forward function keeps for its pullback (the second of its two results) are fetched.
     """
-    if isinstance(structure, ArrayType):
-        return next if fetched else lambda leaves: going_upwards(next(leaves))
+    match structure:
+        case TupleType(items):
+            for k, item in enumerate(items):
+                yield from leaving(item, False, fetched or (is_forward and k == 1))
+        case ArrayType():
+            yield _as_it_is if fetched else going_upwards
+        case ScalarType(dtype):
+            yield (lambda leaf: dtype.type(back(leaf, structure))) if fetched else without_axes
+
+
+def _as_it_is(leaf: Any) -> Any:
+    return leaf
+
+
+def assembled(structure: Any) -> Callable[[Iterator[Any]], Any]:
+    """What makes the result of its leaves."""
     if isinstance(structure, TupleType):
-        own = [fetched or (is_forward and k == 1) for k in range(len(structure.items))]
-        makers = [kept_on_device(item, False, each) for item, each in zip(structure.items, own, strict=True)]
+        makers = [assembled(item) for item in structure.items]
         kind = structure.kind
         if kind is tuple:
             return lambda leaves: tuple([make(leaves) for make in makers])
         if kind is list:
             return lambda leaves: [make(leaves) for make in makers]
         return lambda leaves: kind(*[make(leaves) for make in makers])
-    if isinstance(structure, ScalarType):
-        if fetched:
-            return lambda leaves: structure.dtype.type(back(next(leaves), structure))
-        return lambda leaves: without_axes(next(leaves))
+    if isinstance(structure, (ArrayType, ScalarType)):
+        return next
     return lambda leaves: getattr(structure, "value", None)
 
 

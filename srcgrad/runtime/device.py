@@ -312,7 +312,11 @@ def new_status(errors: tuple[tuple[type[Exception], str, int], ...]) -> Any:
 
 def finish(status: Any) -> None:
     """Raise what a kernel reported."""
+    record, running.record = running.record, None
+    if record is not None:
+        record.note_finish(status)
     error = _of_kernels(status)
+    running.record = record
     if error is not None:
         raise error
 

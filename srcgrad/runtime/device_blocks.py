@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from srcgrad.runtime.device_call import LEGACY
+from srcgrad.runtime.device_call import LEGACY, running
 from srcgrad.runtime.launching import check, driver, stream_of
 
 PER_THREAD = "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM"  # where it is set, stream 0 is another one for each thread
@@ -72,6 +72,8 @@ class Block:
 
     def clear(self) -> None:
         places = self.places
+        if running.record is not None:
+            running.record.note_clear(self.address, places.size, places.stream)
         (error,) = driver().cuMemsetD8Async(self.pointer, 0, places.size, places.stream)
         if error:
             check("cuMemsetD8Async", error)

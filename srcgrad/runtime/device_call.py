@@ -29,6 +29,7 @@ class Running(threading.local):
     driver: Any = None  # once this thread has a device
     is_alone: bool = False  # it has, and there is no other
     device: int = 0  # its number, since the call began
+    record: Any = None  # where what is asked of the driver is written down
 
 
 running = Running()

@@ -14,7 +14,7 @@ from numba import cuda
 
 from srcgrad.runtime.device_blocks import MOST_FORMS, Block, Blocks
 from srcgrad.runtime.device_call import SIMULATED, running
-from srcgrad.runtime.launching import WORDS, head, number_of
+from srcgrad.runtime.launching import WORDS, head, number_of, words_of
 
 ALIGNED = 256  # bytes: as the driver does
 
@@ -49,13 +49,13 @@ class Pool:
             if len(self.groups) > MOST_FORMS:
                 self.groups.clear()
             known = [self.form_of(shape, np.dtype(dtype)) for shape, dtype in forms]
-            starts = [0, *accumulate(-(-form[2] // ALIGNED) * ALIGNED for form in known)]
+            starts = [0, *accumulate(aligned(form[2]) for form in known)]
             group = self.groups[forms] = starts.pop(), [*zip(known, starts, strict=True)]
         size, places = group
         block = self.block(size) if size else None
         return block, [self.made(form, block, start) for form, start in places]
 
-    def made(self, form: Any, block: Block | None, start: int) -> Any:
+    def made(self, form: Any, block: Any, start: int) -> Any:
         """Like one of the same shape: Numba takes longer to make an array than to launch a kernel on it."""
         like, kind, size, memory, number, ahead, behind = form
         out = object.__new__(kind)
@@ -95,7 +95,10 @@ class Pool:
         if running.device not in self.prepared:
             self.prepare(self.current())
         key = size, running.device, running.pointer
-        return Block(self.blocks.places.get(key) or self.blocks.places_for(key))
+        block = Block(self.blocks.places.get(key) or self.blocks.places_for(key))
+        if running.record is not None:
+            running.record.note_block(block.address, size)
+        return block
 
     def current(self) -> int:
         """The number of the current device: the driver says it sooner than Numba, once a thread has one."""
@@ -116,6 +119,20 @@ class Pool:
 
 
 pool = Pool()
+
+
+def aligned(size: int) -> int:
+    return -(-size // ALIGNED) * ALIGNED
+
+
+def form_of(array: Any) -> Any:
+    """What `Pool.made` makes others like this array of; its own memory is not among that."""
+    number, words = words_of(array)
+    size = array.gpu_data.size if array.size else 0
+    its_own = (WORDS, "gpu_data", "stream") if size else (WORDS, "stream")
+    like = {name: value for name, value in array.__dict__.items() if name not in its_own}
+    ahead = len(head(array.size, array.dtype))
+    return like, type(array), size, type(array.gpu_data), number, words[:ahead], words[ahead + 1 :]
 
 
 def zeros(shape: tuple[int, ...], dtype: Any) -> Any:
@@ -157,6 +174,8 @@ def copy_into(out: Any, array: Any) -> None:
     if not out.size:
         return
     if is_in_order(array) and is_in_order(out):
+        if running.record is not None:
+            running.record.note_copy(out, array)
         out.copy_to_device(array, stream=running.stream)
         return
     from srcgrad.runtime.device_kernels import copy_elements
@@ -173,6 +192,8 @@ def copied(array: Any) -> Any:
 
 def to_host(array: Any) -> Any:
     """A copy, which is there when this returns: on a stream of the user's Numba would not wait for it."""
+    if running.record is not None:
+        running.record.is_whole = False  # what the host does with it depends on more than shapes
     out = array.copy_to_host(stream=running.stream)
     if running.pointer:
         running.stream.synchronize()
@@ -194,6 +215,6 @@ def put(value: Any, dtype: Any) -> Any:
 
 
 __all__ = [
-    "ALIGNED", "Pool", "cell", "copied", "copy_into", "empty", "is_in_order", "own", "pool", "put", "to_host",
-    "together", "zeros", "zeros_together",
+    "ALIGNED", "Pool", "aligned", "cell", "copied", "copy_into", "empty", "form_of", "is_in_order", "own", "pool",
+    "put", "to_host", "together", "zeros", "zeros_together",
 ]  # fmt: skip

@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
+from srcgrad.runtime.device_call import running
+
 NUMBERS = frozenset((int, float, bool, *np.sctypeDict.values()))
 LONGEST = 1 << 27  # elements of arrays, and of axes, that kernels go over by numbers of 32 bits
 LONG = 1 << 32  # more than there are types of arrays
@@ -91,6 +93,8 @@ class Configured:
             is_long = any(type(kind) is int and kind >= LONG for kind in kinds)
             code = self.for_long() if self.for_long and is_long else self.code
             prepared = self.prepared[key] = Prepared(code, args, self.pointer)
+        if running.record is not None:
+            running.record.note_launch(prepared, self.shape, args, values)
         prepared.launch(self.shape, values)
 
 

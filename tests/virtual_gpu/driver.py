@@ -163,6 +163,7 @@ def install(cc: tuple[int, int] = (9, 0)) -> VirtualGPU:
         cuMemAllocAsync=lambda size, stream: (0, binding.CUdeviceptr(gpu.memory.allocate(size))),
         cuMemFreeAsync=lambda place, stream: gpu.memory.free(int(place)),
         cuMemsetD8Async=lambda place, value, size, stream: (clear(place, value, size) or 0,),
+        cuMemcpyDtoDAsync=lambda out, place, size, stream: (copy_within(out, place, size) or 0,),
     )  # fmt: skip
     ours = driver.driver
     driver._logger = driver.make_logger()
