@@ -46,7 +46,7 @@ OTHERS = (
 )
 VIRTUAL = {
     "programs": ([*named("programs"), "-k", f"({SOME}) and not (conjugate and float32)"], 10),
-    "launches": (named("launches replayed errors arrays virtual arithmetic narrow"), 123),
+    "launches": (named("launches replayed errors arrays virtual arithmetic narrow"), 125),
     "loops": (named("kept sums again layouts strides"), 95),
     "parts": ([*named("steps library"), "-k", "not float32 and (test_cuda_steps or long_sums)"], 22),
     "scans": (

@@ -28,7 +28,7 @@ from srcgrad.backends.kernels import Form
 from srcgrad.backends.plain import STRONG, flat_results, rebuild
 from srcgrad.errors import ArgumentError, DeviceError
 from srcgrad.frontend.outputs import type_leaves
-from srcgrad.frontend.types import ArrayType, ScalarType, StaticType, TupleType
+from srcgrad.frontend.types import ArrayType, ScalarType, TupleType
 from srcgrad.runtime.compiled_kernels import compiled_as_kernel
 from srcgrad.runtime.errors import MoreRows
 from srcgrad.runtime.launching import NUMBERS, words_of
@@ -108,7 +108,7 @@ class Entry:
             self.leave = list(leaving(generated.results, is_forward=kind == "forward"))
             self.result = assembled(generated.results)
         else:
-            kinds = [kind for kind in type_leaves(generated.results) if not isinstance(kind, StaticType)]
+            kinds = [kind for kind in type_leaves(generated.results) if isinstance(kind, (ScalarType, ArrayType))]
             self.leave = [partial(back, kind=kind) for kind in kinds]
             self.result = partial(rebuild, generated.results)
         self.replays = None

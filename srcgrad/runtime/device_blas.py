@@ -14,9 +14,9 @@ import numpy as np
 
 from srcgrad.errors import DeviceError
 from srcgrad.runtime.device_arrays import address, reshaped, subscript, transposed
-from srcgrad.runtime.device_call import SIMULATED, running
+from srcgrad.runtime.device_call import running
 from srcgrad.runtime.device_kernels import add_parts, set_places, set_range
-from srcgrad.runtime.device_memory import copied, copy_into, empty, pool, zeros
+from srcgrad.runtime.device_memory import copied, copy_into, empty, zeros
 
 LETTERS = {np.dtype(np.float32): "s", np.dtype(np.float64): "d"}
 KEPT, TURNED = 0, 1  # operations on an operand
@@ -46,7 +46,7 @@ class Handles(threading.local):
 
     def of(self, library: Any) -> int:
         """The handle, on the stream of this call."""
-        key = library, 0 if SIMULATED else pool.current()
+        key = library, running.device
         handle = self.made.get(key)
         if handle is None:
             handle = self.made[key] = library.create()
@@ -62,11 +62,19 @@ handles = Handles()
 def _blas(routine: str, dtype: Any, *args: Any) -> Any:
     """A routine of cuBLAS for this dtype: `gemm` is `sgemm` or `dgemm`."""
     library = bindings()[0]
-    return getattr(library, LETTERS[dtype] + routine)(handles.of(library), *args)
+    call = getattr(library, LETTERS[dtype] + routine)
+    if running.record is not None:
+        running.record.note_routine(lambda *given: call(handles.of(library), *given), args, ADDRESSES.get(routine))
+    return call(handles.of(library), *args)
+
+
+ADDRESSES = {"gemm": (6, 8, 11), "gemm_strided_batched": (6, 9, 13)}  # which of their arguments are
 
 
 def _solver(routine: str, dtype: Any, *args: Any) -> Any:
     library = bindings()[1]
+    if running.record is not None:
+        running.record.is_whole = False
     return getattr(library, LETTERS[dtype] + routine)(handles.of(library), *args)
 
 

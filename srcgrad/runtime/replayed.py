@@ -25,6 +25,7 @@ import numpy as np
 
 from srcgrad.runtime import device, device_arrays, device_memory, launching
 from srcgrad.runtime.device_call import running
+from srcgrad.runtime.device_library import ROUTINES
 from srcgrad.runtime.device_memory import aligned, form_of, pool
 from srcgrad.runtime.launching import NUMBERS, WORDS, Prepared, check, words_of
 
@@ -32,10 +33,12 @@ MOST_KEYS = 256  # of one program, that are remembered
 AHEAD = 4  # words of an array ahead of its address
 
 # fmt: off
+PRODUCTS = "matmul", "matmul_nt", "matmul_tn", "matmul_tt", "matvec", "matvec_t", "outer"
 ALLOWED = frozenset((
     device.cell, device.copied, device.empty, device.finish, device.new_status, device.own, device.put, device.scratch,
     device.zeros, device.zeros_together, device_arrays.absorb, device_arrays.conform, device_arrays.conform_zeros,
     device_arrays.reshaped, device_arrays.subscript, device_arrays.transposed, device_memory.together,
+    *(ROUTINES[f"{add}{product}"] for add in ("", "add_") for product in PRODUCTS),
     abs, bool, float, int, len, max, min, range,
 ))
 ATTRIBUTES = frozenset((
@@ -128,7 +131,7 @@ class Place(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What the driver is asked for: with the addresses in some slots, and these arguments."""
+    """What the driver, or a library, is asked for: with the addresses in some slots, or with these arguments."""
 
     call: Callable[..., Any]
     addresses: tuple[int, ...]
@@ -187,16 +190,38 @@ class Record:
         self.steps.append(step)
 
     def note_clear(self, address: int, size: int, stream: Any) -> None:
-        self.note(launching.driver().cuMemsetD8Async, (address,), (0, size, stream))
+        driver = launching.driver()
+        self.note(lambda place: driver.cuMemsetD8Async(driver.CUdeviceptr(place), 0, size, stream), (address,))
 
     def note_copy(self, out: Any, array: Any) -> None:
-        addresses = words_of(out)[1][AHEAD], words_of(array)[1][AHEAD]
-        self.note(launching.driver().cuMemcpyDtoDAsync, addresses, (array.nbytes, launching.stream_of(running.pointer)))
+        driver, size, stream = launching.driver(), array.nbytes, launching.stream_of(running.pointer)
 
-    def note(self, call: Callable[..., Any], addresses: tuple[int, ...], arguments: tuple[Any, ...]) -> None:
+        def copy(*places: int) -> Any:
+            return driver.cuMemcpyDtoDAsync(*map(driver.CUdeviceptr, places), size, stream)
+
+        self.note(copy, (words_of(out)[1][AHEAD], words_of(array)[1][AHEAD]))
+
+    def note_routine(
+        self, routine: Callable[..., Any], args: tuple[Any, ...], positions: tuple[int, ...] | None
+    ) -> None:
+        """One of a library's; the positions of addresses among its arguments are None where nobody knows them."""
+        if positions is None:
+            self.is_whole = False
+            return
+
+        def call(*places: int) -> tuple[int]:
+            given = list(args)
+            for position, place in zip(positions, places, strict=True):
+                given[position] = place
+            routine(*given)
+            return (0,)
+
+        self.note(call, tuple(args[position] for position in positions))
+
+    def note(self, call: Callable[..., Any], addresses: tuple[int, ...]) -> None:
         slots = [slot for address in addresses if (slot := self.slot(address)) is not None]
         self.is_whole &= self.status is None and len(slots) == len(addresses)
-        self.steps.append(lambda where: Step(call, tuple(slots), arguments))
+        self.steps.append(lambda where: Step(call, tuple(slots), ()))
 
     def note_finish(self, status: Any) -> None:
         self.is_whole &= self.status is None
@@ -287,9 +312,7 @@ class Replay:
         with self.lock:
             self.pack(self.room, 0, *addresses)
             for call, slots, arguments, _ in self.steps:
-                if slots:
-                    arguments = (*[launching.driver().CUdeviceptr(addresses[slot]) for slot in slots], *arguments)
-                (error,) = call(*arguments)
+                (error,) = call(*[addresses[slot] for slot in slots]) if slots else call(*arguments)
                 if error:
                     check(call.__name__, error)
         if self.status is not None:

@@ -78,7 +78,27 @@ def upwards_and_back(x, y):
     return x[::-1] * y, np.reshape(x, (10, x.size // 10)).T * 2.0, y
 
 
-PROGRAMS = [chain, distance, upwards_and_back, steps, sums_of_columns, standardised, two_buffers]
+def products(x, y):
+    a, b = np.reshape(x, (20, 15)), np.reshape(y, (15, 20))
+    return np.tanh(a @ b) @ a[:, 0] + a @ b[:, 1] + np.outer(a[0], b[0])[1, 2]
+
+
+def stacks_of_products(x, y):
+    a, b = np.reshape(x, (3, 10, 10)), np.reshape(y, (3, 10, 10))
+    return np.tanh(a @ b) @ a
+
+
+PROGRAMS = [
+    products,
+    stacks_of_products,
+    chain,
+    distance,
+    upwards_and_back,
+    steps,
+    sums_of_columns,
+    standardised,
+    two_buffers,
+]
 PLACES = (0, 8)  # memory that was given back is not used again soon, or at once
 
 
