@@ -246,8 +246,9 @@ def rename_array(interpreter: Interpreter, array: Array, name: str, mark: int) -
             known.add(new.name)
     build.roots = {k: (new.name if v == array.name else v) for k, v in build.roots.items() if k != array.name}
     build.roots[new.name] = new.name
-    if array.name in build.types:
-        build.types[new.name] = build.types.pop(array.name)
+    for types in (build.types, build.item_types):
+        if array.name in types:
+            types[new.name] = types.pop(array.name)
     current = lambda name: new.name if name == array.name else name
     build.twins = {current(k): set(map(current, twins)) for k, twins in build.twins.items()}
     build.parted = {frozenset(map(current, pair)): label for pair, label in build.parted.items()}

@@ -346,18 +346,6 @@ class Builder:
         if root in self.types:
             self.types[root] = TypesOf.of(self.types[root], object())
 
-    def note_items(self, rows: Array, more: ItemTypes, is_sure: bool = True) -> None:
-        """What is put into a list, whatever path is taken or where a loop or a branch comes to it."""
-        known = self.item_types.get(self.root(rows))
-        self.item_types[self.root(rows)] = known.beside(more, is_sure) if known else more
-
-    def note_items_at_head(self, rows: Array, identity: object, known: dict[object, ItemTypes]) -> None:
-        """What was put into a list by the last iteration of a loop is in it at the head of the next."""
-        own = self.item_types.get(self.root(rows))
-        if own is not None:
-            known[identity] = own.either(known[identity]) if identity in known else own
-            self.item_types[self.root(rows)] = known[identity]
-
     def root(self, array: Array) -> str:
         return self.roots.get(array.name, array.name)
 

@@ -38,6 +38,7 @@ from . import (
     generators,
     growing_lists,
     inheritance,
+    list_types,
     lists,
     lists_of_none,
     matching,
@@ -226,6 +227,8 @@ def in_order(interpreter: Interpreter, value: Any, *, key: Any = None, reverse: 
     made = calls.call_function(interpreter, python.ordered, [value, key or NONE, constant(backwards)], {})
     if isinstance(made, Items) and isinstance(value, Items):
         lists.note_shared(interpreter, made.rows, value.rows)
+        if made.inner == value.inner:  # (of a list with None, the items that are none)
+            list_types.note_part(interpreter, made.rows, value, is_whole=True)
     return made
 
 

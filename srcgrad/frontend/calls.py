@@ -36,6 +36,7 @@ from . import (
     large_numbers,
     lifted,
     list_methods,
+    list_types,
     lists,
     named_tuples,
     operators,
@@ -268,7 +269,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
             if target not in (sum, max, min):
                 return BUILTINS[target](interpreter, *args, **kwargs)
             made = BUILTINS[target](interpreter, *args, **kwargs)
-            made = lists.as_one_of_its_numbers(interpreter, args[0], made, target is sum) if len(args) == 1 else made
+            if len(args) == 1:
+                made = list_types.as_one_of_its_numbers(interpreter, args[0], made, target is sum)
             is_of_elements = any(isinstance(value, ArrayValue) for value in args)
             return note_results(build, name_of(target), "", args, made) if is_of_elements else made
         if inspect.ismethod(target) and target.__func__ in BUILTINS:
@@ -552,7 +554,8 @@ def _with_types(build: Builder, target: Any, args: list[Any], kwargs: dict[str, 
     if isinstance(target, np.ufunc) or "dtype" in kwargs:
         return made
     module = getattr(target, "__module__", None) or ""
-    return note_results(build, name_of(target).split(".")[-1], module, [*args, *kwargs.values()], made)
+    given = [*args, *(value for name, value in kwargs.items() if name != "shape")]
+    return note_results(build, name_of(target).split(".")[-1], module, given, made)
 
 
 def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:

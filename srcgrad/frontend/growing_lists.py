@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ..ir import affine
 from ..ir.expressions import INT64, Array, Call, Const, Expr, Load, Var
 from ..ir.walk import numbers_set, variables
-from . import common_lengths, lists_of_none, resized
+from . import common_lengths, list_types, lists_of_none, resized
+from .joined_numbers import NO_ITEMS
 from .list_rows import Row, common_row, lengths_of, row_of_list, with_lengths
 from .lists import ITS_ITEMS, Grows, array_of_items, fill, length_of, most_of, with_room
 from .values import ArrayValue, Items, Layout, Range, Scalar, TupleValue, axes
@@ -353,9 +354,13 @@ def merge(
         if any(variables(e) & inside for e in (capacity, *lengths_of(row))):
             build.refuse(f"the length of {name} depends on the path taken", ITS_ITEMS)
         rows = build.allocate(name, row.dtype, (build.pin(capacity), *row.dims))
+        types = []
         for block, value in sides:
+            build.item_types.pop(rows.name, None)
             with build.into(block):
                 fill(interpreter, rows, value, row.inner)
+            types.append(build.item_types.get(rows.name, NO_ITEMS))
+        list_types.note_all(interpreter, rows, row.inner, types)
         has_room = False
     else:
         row = common_row(interpreter, [row for v in values for row in row_of_list(interpreter, v)])

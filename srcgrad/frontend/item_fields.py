@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any
 from ..ir.expressions import Array
 from ..ir.nodes import Alloc, Store
 from ..ir.walk import loads, substitute
-from . import common_lengths, identities, item_names, item_views, list_parts, list_rows, lists, optional
+from . import common_lengths, identities, item_names, item_views, list_parts, list_rows, list_types, lists, optional
 from .aliases import HELD, arrays_of, is_seen_elsewhere, value_leaves
 from .arithmetic import cast
 from .item_fields_known import ANY_FIELD, Field, OtherNumbers
-from .joined_numbers import ItemTypes, types_of
 from .types import ScalarType
 from .values import ArrayValue, Items, Layout, Scalar, Static, TupleValue, whole
 
@@ -104,9 +103,7 @@ def _store_number(
     (load,) = loads(part.expr)
     list_parts.refuse_inexact(build, ArrayValue((), value.expr), rows)
     _note_changed(interpreter, rows)
-    known = build.item_types.get(build.root(rows))
-    if known is not None:  # one of them is that of this part
-        build.note_items(rows, ItemTypes.of([types_of(build, value)] * len(known.places)), is_sure=False)
+    list_types.note_number(interpreter, rows, owner.kind, value)  # one of them is that of this part
     build.emit(Store(rows, load.index, cast(value.expr, rows.dtype)))
 
 

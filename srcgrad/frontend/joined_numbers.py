@@ -174,23 +174,24 @@ def rank(kind: ScalarType) -> int:
 
 def _types_of_memory(builder: Builder, root: str) -> frozenset[ScalarType]:
     items = builder.item_types.get(root)
-    return builder.types.get(root) or (several(items.of_all) if items else frozenset())
+    return several(items.of_all) if items else builder.types.get(root, frozenset())
 
 
 @dataclass(frozen=True)
 class ItemTypes:
-    """What is known of a list: the types at each place of an item (a number is one), and those of an array of all."""
+    """What is known of a list: the types at each place of an item (a number is one), and those of an array of all.
+
+    `may_be_empty`: then there is no such array, and what else is put into the list decides alone.
+    """
 
     places: tuple[frozenset[ScalarType], ...]
     of_all: frozenset[ScalarType]
+    may_be_empty: bool = False
 
     @staticmethod
-    def of(places: Iterable[frozenset[ScalarType]]) -> ItemTypes:
+    def of(places: Iterable[frozenset[ScalarType]], may_be_empty: bool = False) -> ItemTypes:
         places = tuple(map(frozenset, places))
-        of_all = frozenset((ScalarType(BOOL),))
-        for types in places:
-            of_all = _common(of_all, types)
-        return ItemTypes(places, of_all)
+        return ItemTypes(places, _of_an_item(places), may_be_empty)
 
     def at(self, place: int) -> frozenset[ScalarType]:
         """The types of a number, if there are several."""
@@ -199,20 +200,46 @@ class ItemTypes:
     def either(self, other: ItemTypes) -> ItemTypes:
         """Those of a list that is this one or the other."""
         pairs = zip_longest(self.places, other.places, fillvalue=frozenset[ScalarType]())
-        return ItemTypes(tuple(x | y for x, y in pairs), self.of_all | other.of_all)
+        may_be_empty = self.may_be_empty or other.may_be_empty
+        return ItemTypes(tuple(x | y for x, y in pairs), self.of_all | other.of_all, may_be_empty)
 
     def has(self, other: ItemTypes) -> bool:
         """Is the other's every kind of numbers among these?"""
+        if other.may_be_empty and not self.may_be_empty:
+            return False
         pairs = zip_longest(
             (*self.places, self.of_all), (*other.places, other.of_all), fillvalue=frozenset[ScalarType]()
         )
         return len(self.places) == len(other.places) and all(set(map(rank, y)) <= set(map(rank, x)) for x, y in pairs)
 
-    def beside(self, more: ItemTypes, is_sure: bool) -> ItemTypes:
-        """With another item in the list, for sure or not."""
+    def beside(self, more: ItemTypes) -> ItemTypes:
+        """Those of a list with the items of both."""
         pairs = zip_longest(self.places, more.places, fillvalue=frozenset[ScalarType]())
         of_all = _common(self.of_all, more.of_all)
-        return ItemTypes(tuple(x | y for x, y in pairs), of_all if is_sure else of_all | self.of_all)
+        of_all |= self.of_all if more.may_be_empty else frozenset()
+        of_all |= more.of_all if self.may_be_empty else frozenset()
+        return ItemTypes(tuple(x | y for x, y in pairs), of_all, self.may_be_empty and more.may_be_empty)
+
+    def behind(self, kind: ScalarType) -> ItemTypes:
+        """With a number of this kind ahead of each item."""
+        return ItemTypes.of((frozenset((kind,)), *self.places), self.may_be_empty)
+
+    def some(self) -> ItemTypes:
+        """Those of some of the items, whichever these are, and perhaps none."""
+        before, of_all = frozenset[ScalarType](), _of_an_item(self.places)
+        while of_all != before:
+            before, of_all = of_all, of_all | _common(of_all, of_all)
+        return ItemTypes(self.places, of_all, may_be_empty=True)
+
+
+NO_ITEMS = ItemTypes((), frozenset(), may_be_empty=True)
+
+
+def _of_an_item(places: Iterable[frozenset[ScalarType]]) -> frozenset[ScalarType]:
+    of_all = frozenset((ScalarType(BOOL),))
+    for types in places:
+        of_all = _common(of_all, types)
+    return of_all
 
 
 def _common(first: Iterable[ScalarType], second: Iterable[ScalarType]) -> frozenset[ScalarType]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..ir.expressions import Array
-from . import binding, expressions, identities, item_fields, item_views, lists
+from . import binding, expressions, identities, item_fields, item_views, list_types, lists
 from .aliases import arrays_of, value_leaves
 from .values import ArrayValue, Items, Lost, Static, TupleValue, whole
 
@@ -36,6 +36,7 @@ def copy_of_item(interpreter: Interpreter, value: ArrayValue | Items, is_second:
     for array in arrays_of(seen) if is_second else ():
         interpreter.build.twin(own, array)
     if isinstance(value, Items):
+        list_types.note_part(interpreter, own, value, is_whole=True)
         return Items(own, own.dims[0], own.dims[0], value.weak, value.inner)
     return whole(own)
 

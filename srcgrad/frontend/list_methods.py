@@ -15,7 +15,7 @@ from ..errors import place as error_place
 from ..ir import affine
 from ..ir.expressions import BOOL, Call
 from ..ir.nodes import If, Raise
-from . import binding, expressions, identities, item_names, item_views, list_places, lists
+from . import binding, expressions, identities, item_names, item_views, list_places, list_types, lists
 from .recursion import NotYetKnown
 from .values import NONE, Items, TupleValue, static_int
 
@@ -104,6 +104,7 @@ def pop(interpreter: Interpreter, owner: TupleValue | Items, place: Any = None) 
             out = item_views.taken_out(interpreter, owner.rows, out)
             item_names.note_moved(interpreter, owner.rows)
         out = binding.bind_item(interpreter, "t", out)
+        list_types.note_left(interpreter, owner)
         return out, replace(owner, length=last)  # and `most` stays: it was as long at its longest
     items = list(owner.items)
     if not items and any(owner.identity in heads for heads in interpreter.list_heads):
@@ -134,6 +135,7 @@ def clear(interpreter: Interpreter, owner: TupleValue | Items) -> Change:
     if isinstance(owner, Items):
         item_names.note_moved(interpreter, owner.rows)
     if isinstance(owner, Items) and owner.has_room:
+        list_types.note_left(interpreter, owner)
         return NONE, replace(owner, length=affine.ZERO)
     return NONE, TupleValue((), list, owner.identity)
 

@@ -17,7 +17,6 @@ from ..ir.expressions import BOOL, FLOAT64, Axis, Call, Const, Expr, Load
 from ..ir.nodes import If, Raise, Store
 from . import common_lengths, identities, item_fields, item_views, optional
 from .arithmetic import cast
-from .joined_numbers import ItemTypes, types_of
 from .types import SETS, DictKind, RecordKind, ScalarType
 from .values import ArrayValue, Layout, Scalar, Static, TupleValue, whole
 
@@ -109,9 +108,11 @@ def check_lengths(build: Builder, now: Any, first: Layout) -> None:
         common_lengths.with_lengths(build, ArrayValue(dims, Const(0.0, FLOAT64)), wanted)
 
 
-def put(interpreter: Interpreter, rows: Array, place: Expr, item: TupleValue, layout: Layout) -> None:
+def put(
+    interpreter: Interpreter, rows: Array, place: Expr, item: TupleValue, layout: Layout, is_sure: bool = False
+) -> None:
     """rows[place] = item"""
-    from . import lists
+    from . import list_types, lists
 
     build = interpreter.build
     if layout == optional.NOTHING:
@@ -127,7 +128,7 @@ def put(interpreter: Interpreter, rows: Array, place: Expr, item: TupleValue, la
         identities.give_away(interpreter, part, rows)
     place = build.capture(place, "k")
     start: Expr = affine.ZERO
-    build.note_items(rows, item_types(interpreter, item), is_sure=False)
+    list_types.note_put(interpreter, rows, item, layout, is_sure)
     item_fields.note_arrays(interpreter, rows, list(fields_in(item)))
     for part, dims in zip(parts_of(item), leaves(layout), strict=True):
         value = part if isinstance(part, ArrayValue) else ArrayValue((), part.expr)
@@ -138,12 +139,6 @@ def put(interpreter: Interpreter, rows: Array, place: Expr, item: TupleValue, la
         at = lambda index, start=start, dims=dims: (place, affine.add(start, place_in(index, dims)))
         lists.store_array(interpreter, rows, value, at, is_number=isinstance(part, Scalar))
         start = affine.add(start, affine.product(dims))
-
-
-def item_types(interpreter: Interpreter, item: Any) -> ItemTypes:
-    """The types of the numbers in an item, and of its arrays."""
-    parts = [part for part in parts_of(item) if isinstance(part, (Scalar, ArrayValue))]
-    return ItemTypes.of(types_of(interpreter.build, part) for part in parts)
 
 
 def parts_of(item: Any) -> Iterator[Any]:
@@ -208,9 +203,10 @@ def item_at(interpreter: Interpreter, rows: Array, place: Expr, layout: Layout, 
         element = cast(Load(rows, (place, index)), kind.dtype)
         if not layout:
             return Scalar(element, kind.weak, known.at(number) if known else frozenset())
+        array = ArrayValue(layout, element, types=known.at(number) if known else frozenset())
         if is_view:
-            return ArrayValue(layout, element)
-        own = build.materialize(ArrayValue(layout, element), "item", copy=True)
+            return array
+        own = build.materialize(array, "item", copy=True)
         build.twin(own, rows)
         build.in_items.add(own.name)
         return whole(own)

@@ -34,14 +34,15 @@ from . import (
     item_views,
     list_items,
     list_parts,
+    list_types,
     lists_of_none,
     operators,
     optional,
 )
 from .aliases import arrays_of, is_seen_elsewhere, note_twins
 from .arithmetic import cast
+from .joined_numbers import types_of
 from .list_rows import Row, common_row, places_of, row_of, row_of_list
-from .types import ScalarType
 from .values import (
     NONE,
     ArrayValue,
@@ -94,6 +95,8 @@ def fill(
         and not (lists_of_none.is_flagged(value.inner) and not lists_of_none.is_nothing(value))
     ):
         if inner != lists_of_none.NOTHING:
+            if not lists_of_none.is_nothing(value):
+                list_types.note_joined(interpreter, rows, value, inner)
             lists_of_none.fill(interpreter, rows, value, start)
         return
     if isinstance(value, Items):
@@ -104,8 +107,7 @@ def fill(
         build.check_fresh(held.element)
         place = lambda index: (affine.add(start, index[0]), *index[1:])
         build.each(held.dims, lambda index: Store(rows, place(index), cast(held.at(index), rows.dtype)))
-        if (known := build.item_types.get(build.root(value.rows))) is not None:
-            build.note_items(rows, known, is_sure=False)
+        list_types.note_joined(interpreter, rows, value, inner)
         is_second = rows.name in build.all_twins(build.root(value.rows))
         note_shared(interpreter, rows, value.rows)
         build.rows_of_one |= {rows.name} if is_second or build.root(value.rows) in build.rows_of_one else set()
@@ -123,15 +125,14 @@ def put(interpreter: Interpreter, rows: Array, place: Expr, item: Any, inner: An
     """rows[place] = item"""
     build = interpreter.build
     if isinstance(inner, Layout):
-        list_parts.put(interpreter, rows, place, item, inner)
+        list_parts.put(interpreter, rows, place, item, inner, is_sure)
         return
     identities.give_away(interpreter, item, rows)
+    list_types.note_put(interpreter, rows, item, inner, is_sure)
     if isinstance(item, Scalar):
-        build.note_items(rows, list_parts.item_types(interpreter, item), is_sure)
         build.emit(Store(rows, (place,), cast(item.expr, rows.dtype)))
         return
     if isinstance(item, TupleValue):
-        build.note_items(rows, list_parts.item_types(interpreter, item), is_sure)
         refuse_inexact(interpreter, item, rows.dtype)
     value = array_of_items(interpreter, item) if isinstance(item, Items) else operators.as_array(interpreter, item)
     value = common_lengths.with_lengths(build, value, rows.dims[1:])
@@ -259,14 +260,14 @@ def store(interpreter: Interpreter, owner: Items, index: Any, value: Any) -> Non
         value = item_views.as_it_is(interpreter, value)
     build = interpreter.build
     target = indexing.subscript(build, array_of_items(interpreter, owner), [index])
+    more = list_types.of_item(interpreter, value, owner.inner)
     if isinstance(owner.inner, Layout):
         assert isinstance(target.element, Load)
         item_names.note_moved(interpreter, owner.rows)
+        list_types.note_stored(interpreter, owner, more)
         list_parts.put(interpreter, owner.rows, target.element.index[0], value, owner.inner)
         return
-    if isinstance(value, (Scalar, TupleValue)):
-        build.note_items(owner.rows, list_parts.item_types(interpreter, value), is_sure=False)
-    build.types.pop(build.root(owner.rows), None)  # a list takes what it gets
+    list_types.note_stored(interpreter, owner, more)
     stale = set(build.stale)
     indexing.write(build, target, as_values(interpreter, value))
     if owner.rows.ndim > 1:
@@ -318,29 +319,6 @@ def are_numbers(value: Items, other: Items) -> bool:
     return value.rows.ndim == other.rows.ndim == 1 and value.inner is other.inner is None
 
 
-def types_at(interpreter: Interpreter, value: Items, place: int) -> frozenset[ScalarType]:
-    """The types of a number at this place of an item, if there are several."""
-    known = interpreter.build.item_types.get(interpreter.build.root(value.rows))
-    return known.at(place) if known else frozenset()
-
-
-def types_of_numbers(interpreter: Interpreter, value: Items) -> frozenset[ScalarType]:
-    """The types of the items of a list of numbers."""
-    known = interpreter.build.item_types.get(interpreter.build.root(value.rows))
-    own = ScalarType(value.rows.dtype, bool(value.weak))
-    return (known.places[0] if known and known.places else None) or frozenset((own,))
-
-
-def as_one_of_its_numbers(interpreter: Interpreter, value: Any, made: Any, is_sum: bool) -> Any:
-    """What is greatest or least in a list of numbers, or their sum, has one of their types."""
-    if not (isinstance(value, Items) and value.inner is None and value.rows.ndim == 1 and isinstance(made, Scalar)):
-        return made
-    types = types_of_numbers(interpreter, value)
-    if is_sum:  # of bools it is an int
-        types = frozenset(replace(kind, dtype=INT64) if kind.dtype == BOOL else kind for kind in types)
-    return replace(made, types=types) if len(types) > 1 and not made.types else made
-
-
 def array_of_items(interpreter: Interpreter, value: Items) -> ArrayValue:
     """The list as an array."""
     dims = (interpreter.build.pin(value.length), *value.rows.dims[1:])
@@ -352,7 +330,7 @@ def item_at(interpreter: Interpreter, value: Items, place: Expr) -> Any:
     row = value.rows.dims[1:]
     interpreter.build.check_fresh(Load(value.rows, axes(value.rows.ndim)))
     if not row:
-        return Scalar(Load(value.rows, (place,)), bool(value.weak), types_at(interpreter, value, 0))
+        return Scalar(Load(value.rows, (place,)), bool(value.weak), list_types.types_at(interpreter, value, 0))
     if lists_of_none.is_nothing(value):
         return NONE
     if isinstance(value.inner, Layout):
@@ -363,6 +341,8 @@ def item_at(interpreter: Interpreter, value: Items, place: Expr) -> Any:
     if value.grows and (value.inner is None or isinstance(value.inner, Nested)):
         own = interpreter.build.materialize(array, "item", copy=True)
         interpreter.build.twin(own, value.rows)
+        if value.inner is not None:
+            list_types.note_part(interpreter, own, replace(value, inner=value.inner.inner))
         array = whole(own)  # its place may be taken by another item, and its memory by a longer one
     if value.inner is None:
         return array
@@ -375,7 +355,7 @@ def item_at(interpreter: Interpreter, value: Items, place: Expr) -> Any:
     parts = []
     for k, kind in enumerate(places):
         element = cast(array.at((affine.integer(k),)), kind.dtype)
-        parts.append(Scalar(element, kind.weak, types_at(interpreter, value, k)))
+        parts.append(Scalar(element, kind.weak, list_types.types_at(interpreter, value, k)))
     item = TupleValue(tuple(parts), value.inner)
     if value.inner is list:
         item = replace(item, identity=object())
@@ -400,6 +380,8 @@ def subscripted(interpreter: Interpreter, value: Items, index: Any) -> Any:
             return found
         part = build.materialize(seen, "items", copy=True)
         note_shared(interpreter, part, value.rows)
+        is_whole = index.start is index.stop is None and abs(static_int(index.step) or 0) == 1
+        list_types.note_part(interpreter, part, value, is_whole)
         return Items(part, part.dims[0], part.dims[0], value.weak, value.inner, object())
     number = static_int(index)
     if not isinstance(index, Scalar) or index.dtype.kind not in "iub":
@@ -415,7 +397,8 @@ def subscripted(interpreter: Interpreter, value: Items, index: Any) -> Any:
     if number is None and not build.is_at_least(index.expr, 0):
         out = indexing.subscript(build, array, [index])
         if value.inner is None:
-            return out if out.ndim else Scalar(out.element, bool(value.weak))
+            types = list_types.types_at(interpreter, value, 0)
+            return out if out.ndim else Scalar(out.element, bool(value.weak), types)
         assert isinstance(out.element, Load)
         return item_at(interpreter, value, out.element.index[0])  # from the end of the list: its rows may go beyond
     return item_at(interpreter, value, cast(index.expr, INT64))
@@ -464,6 +447,7 @@ def repeated(interpreter: Interpreter, value: TupleValue, count: Scalar) -> Item
     rows = build.allocate("items", row.dtype, (affine.mul(times, affine.integer(size)), *row.dims))
     for k, item in enumerate(value.items if row.dims != (affine.ZERO,) else ()):
         identities.give_away(interpreter, item, rows)
+        list_types.note_put(interpreter, rows, item, row.inner)
         part = operators.as_array(interpreter, item) if not isinstance(item, Scalar) else ArrayValue((), item.expr)
         held = whole(build.materialize(part, "t")) if part.ndim else part
         place = lambda i, k=k: affine.add(affine.mul(i, affine.integer(size)), affine.integer(k))
@@ -558,7 +542,9 @@ def as_operand(interpreter: Interpreter, value: Any) -> Any:
 
 def run_over(interpreter: Interpreter, value: Any) -> Any:
     """What a loop runs over: lists whose items are not NumPy's item by item, others as arrays."""
-    if isinstance(value, Items) and (value.weak or value.inner is not None or types_at(interpreter, value, 0)):
+    if isinstance(value, Items) and (
+        value.weak or value.inner is not None or list_types.types_at(interpreter, value, 0)
+    ):
         return item_by_item(interpreter, value)
     return value if isinstance(value, Indexed) else as_values(interpreter, value)
 
@@ -577,9 +563,12 @@ def copied(interpreter: Interpreter, value: Any, is_deep: bool = False) -> Any:
     if known or (isinstance(value, ArrayValue) and value.ndim and not isinstance(value.dims[0], Const)):
         weak, inner = (value.weak, value.inner) if isinstance(value, Items) else (False, None)
         seen = array_of_items(interpreter, value) if isinstance(value, Items) else value
+        types = types_of(interpreter.build, seen)
         rows = interpreter.build.materialize(seen, "items", copy=True)
-        if isinstance(value, Items) and (types := interpreter.build.item_types.get(interpreter.build.root(value.rows))):
-            interpreter.build.note_items(rows, types)
+        if isinstance(value, Items):
+            list_types.note_part(interpreter, rows, value, is_whole=True)
+        else:
+            list_types.note_numbers(interpreter.build, rows, inner, types)
         if isinstance(value, ArrayValue) and value.ndim > 1:
             note_held(interpreter, rows, value)
         elif isinstance(value, Items) and not is_deep:

@@ -18,7 +18,7 @@ from ..errors import place as error_place
 from ..ir import affine
 from ..ir.expressions import BOOL, Array, Axis, Const, Expr, Load, negated
 from ..ir.nodes import If, Raise, Store
-from . import list_parts
+from . import list_parts, list_types
 from .arithmetic import cast
 from .optional import NOTHING, OPTIONAL
 from .types import ScalarType
@@ -107,6 +107,9 @@ def all_set(interpreter: Interpreter, value: Any) -> Any:
     element = cast(element, kinds[0].dtype) if is_array else element
     own = build.materialize(ArrayValue((count, *dims), element), "items", copy=True)
     lists.note_shared(interpreter, own, value.rows)
+    list_types.note_places(
+        interpreter, own, value, range(1, 1 + len(list(list_parts.leaves(part)))), None if is_array else part
+    )
     weak = kinds[0].weak if is_array else kinds
     return replace(value, rows=own, length=own.dims[0], most=own.dims[0], weak=weak, inner=None if is_array else part)
 
@@ -148,6 +151,7 @@ def _rows_all_set(interpreter: Interpreter, value: Items) -> Items:
     for place, column in enumerate(map(affine.integer, columns)):
         numbers = ArrayValue((count,), cast(Load(value.rows, (Axis(0), column)), row.dtype))
         build.each((count,), partial(_store, rows, affine.integer(place), numbers))
+    list_types.note_places(interpreter, rows, value, columns, value.inner.kind)
     return replace(value, rows=rows, length=count, most=count, weak=row.weak, inner=row.inner)
 
 

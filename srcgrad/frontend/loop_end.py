@@ -16,7 +16,7 @@ from ..ir import affine
 from ..ir.expressions import Array, Const, Expr, Var, is_inexact
 from ..ir.nodes import AddTo, Alloc, Assign
 from ..ir.walk import statements, variables
-from . import growing_lists, identities, item_views, list_rows, lists, one_of, optional, resized
+from . import growing_lists, identities, item_views, list_rows, list_types, lists, one_of, optional, resized
 from .aliases import Aliased, mind_aliases, roots_of_value
 from .arithmetic import cast, cast_value
 from .attempts import (
@@ -245,7 +245,7 @@ class _Comparison:
         x, y = (lists.array_of_items(self.interpreter, value) for value in (entry, end))
         if x.element != y.element:
             self.compare_arrays(name, x, y, are_lists=True)
-            self.compare_types(name, *(lists.types_of_numbers(self.interpreter, value) for value in (entry, end)))
+            self.compare_items(name, end)
 
     def compare_lengths(self, name: str, entry: TupleValue | Items, end: TupleValue | Items) -> None:
         """Another list of another length has the name."""
@@ -260,11 +260,18 @@ class _Comparison:
             self.growing |= {name} if entry.grows else set()
             self.relisted.append((name, entry.rows, y))
             self.open_heads[name] = x
+            self.compare_items(name, end)
 
     def compare_types(self, name: str, at_head: frozenset[ScalarType], at_end: frozenset[ScalarType]) -> None:
         """Memory of floats may hold an array of ints by now: to what asks for its type, it is of either."""
         if not set(map(rank, at_end)) <= set(map(rank, at_head)):
             self.kinds[name] = frozenset(at_head | at_end)
+
+    def compare_items(self, whose: object, end: TupleValue | Items) -> None:
+        """The same of lists."""
+        at_head, at_end = self.attempt.items.get(whose), list_types.known(self.interpreter, end)
+        if at_head is not None and not at_head.has(at_end):
+            self.items[whose] = at_head.either(at_end)
 
     def compare_arrays(self, name: str, entry: ArrayValue, end: ArrayValue, are_lists: bool = False) -> None:
         build, attempt = self.interpreter.build, self.attempt
@@ -337,9 +344,8 @@ class _Comparison:
         closed: dict[object, Any] = {}
         for identity, head in heads.items():
             name, end = attempt.lists[identity], now.get(identity, head)
-            if isinstance(end, Items) and (types := build.item_types.get(build.root(end.rows))) is not None:
-                known = attempt.items.get(identity)
-                self.items |= {} if known is None or known.has(types) else {identity: known.either(types)}
+            if isinstance(end, Items):
+                self.compare_items(identity, end)
             if end is head or end == head:
                 self.inside.steady.add(identity)
             elif identities.is_alike(head, end):

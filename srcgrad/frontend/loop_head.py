@@ -14,12 +14,11 @@ import numpy as np
 from ..ir import affine
 from ..ir.expressions import Array, Const, Expr, Load, Var
 from ..ir.walk import loads
-from . import binding, growing_lists, identities, lists, numbers_first, one_of, optional, records, resized
+from . import binding, growing_lists, identities, list_types, lists, numbers_first, one_of, optional, records, resized
 from .aliases import is_private, note_twins
 from .arithmetic import cast, cast_value
 from .attempts import Attempt
 from .handed_on import check_same_shape, in_other_memory
-from .joined_numbers import ItemTypes
 from .values import UNDEFINED, ArrayValue, Items, OneOf, Scalar, Static, TupleValue, whole
 
 if TYPE_CHECKING:
@@ -36,9 +35,8 @@ def enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt, tri
     ):
         interpreter.build.note_types(head.element.array, attempt.kinds.get(name, frozenset()))
         interpreter.build.note_rebound(head.element.array)
-    if isinstance(head, Items) and isinstance(value, Items) and head.rows != value.rows and head.rows.ndim == 1:
-        types = lists.types_of_numbers(interpreter, value) | attempt.kinds.get(name, frozenset())
-        interpreter.build.note_items(head.rows, ItemTypes.of([types]))
+    if isinstance(head, Items) and (head is not value or name in attempt.items):
+        list_types.note_at_head(interpreter, head, name, attempt.items)
     return head
 
 
@@ -92,6 +90,7 @@ def _enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt, tr
         case Items(rows=rows) if (name in attempt.rebound or name in attempt.types) and rows.ndim == 1:
             kind = attempt.types.get(name, Scalar(Var("", rows.dtype), bool(value.weak)))
             own = build.materialize(cast_value(lists.array_of_items(interpreter, value), kind.dtype), name, copy=True)
+            list_types.note_part(interpreter, own, value, is_whole=True)
             return Items(own, own.dims[0], own.dims[0], kind.weak, identity=value.identity)
         case ArrayValue() if name in attempt.rebound and name not in attempt.swapped:
             dtype, dims = attempt.rebound[name]
@@ -134,7 +133,7 @@ def enter_lists(interpreter: Interpreter, attempt: Attempt, trips: Expr | None) 
                 identities.change(interpreter, part.identity, part)
         identities.change(interpreter, identity, value)
         if isinstance(value, Items):
-            interpreter.build.note_items_at_head(value.rows, identity, attempt.items)
+            list_types.note_at_head(interpreter, value, identity, attempt.items)
     now = identities.held(interpreter)
     return {identity: now[identity] for identity in attempt.lists if identity in now}
 

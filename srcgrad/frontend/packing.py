@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..ir.expressions import BOOL, Const
-from . import lists, one_of
+from . import list_types, lists, one_of
 from .joined_numbers import several, types_of
 from .liveness import assigned
 from .types import ArrayType, ScalarType
@@ -65,7 +65,7 @@ class Pack:
                 self.add(name, handle, ArrayType(handle.dtype, handle.ndim, order))
                 return ("leaf", handle.dtype.str, handle.ndim, several(frozenset(types_of(build, whole(handle)))))
             case Items(inner=None, weak=bool(), rows=rows) if rows.ndim == 1:  # a list of numbers, to be read
-                known = build.item_types.get(build.root(rows))
+                known = list_types.known(self.interpreter, value)
                 numbers = self.pack(name, lists.array_of_items(self.interpreter, value))
                 return ("list", value.weak, value.kind, known, numbers)
             case TupleValue(items=items, kind=kind):
@@ -144,7 +144,8 @@ class Unpack:
                 return replace(leaf, types=types) if isinstance(leaf, Scalar) else leaf
             case ("list", weak, kind, known, numbers):
                 rows = self.unpack(numbers).handle
-                self.build.item_types |= {rows.name: known} if known else {}
+                self.build.types.pop(rows.name, None)
+                self.build.item_types[rows.name] = known
                 return Items(rows, rows.dims[0], rows.dims[0], weak, kind=kind)
             case ("tuple", kind, parts):
                 return TupleValue(tuple(self.unpack(part) for part in parts), kind)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
 from ..ir.expressions import INT64, Const
-from . import expressions, identities, list_rows, lists, operators
+from . import expressions, identities, list_rows, list_types, lists, operators
 from .arithmetic import cast
 from .numpy import indexing
 from .types import ScalarType
@@ -34,7 +34,8 @@ def assigned(interpreter: Interpreter, target: ast.expr, items: ast.expr, value:
         return False
     index = [_place(interpreter, expressions.evaluate(interpreter, place)) for place in places]
     if op is not None:
-        now = Scalar(_at(interpreter, table, index).element, _place_type(interpreter, table, index).weak)
+        types = list_types.of_any_place(interpreter, table)
+        now = Scalar(_at(interpreter, table, index).element, _place_type(interpreter, table, index).weak, types)
         value = operators.binary(interpreter, op, now, value)
     _store(interpreter, table, index, value if isinstance(value, Scalar) else Scalar(value.element))
     return True
@@ -84,6 +85,7 @@ def _store(interpreter: Interpreter, table: Items, index: list[Scalar], value: S
     identities.check_own(interpreter, table, "assigning to an item")
     (row,) = list_rows.row_of_list(interpreter, table)
     table = lists.widened(interpreter, table, _with_number(row, static_int(index[-1]), value))
+    list_types.note_number(interpreter, table.rows, table.inner, value)
     indexing.write(interpreter.build, _at(interpreter, table, index), value)
     _note_changed(interpreter, table)
 

@@ -30,6 +30,11 @@ OF_THEIR_TYPE = frozenset((  # of the common type of the arguments, on every pat
     "reshape", "flatten", "transpose", "roll", "flip", "fliplr", "flipud", "rot90", "concatenate", "append", "stack",
     "hstack", "vstack", "repeat", "tile", "diff", "outer", "dot", "matmul", "zeros_like", "ones_like", "full_like",
 ))  # fmt: skip
+BESIDE_PLACES = frozenset((  # what else is given says where, or how often
+    "sum", "prod", "cumsum", "cumprod", "trace", "sort", "reshape", "roll", "flip", "rot90", "repeat", "tile", "diff",
+    "expand_dims", "squeeze", "swapaxes", "moveaxis", "rollaxis", "transpose", "take", "delete", "broadcast_to", "diag",
+    "triu", "tril", "zeros_like", "ones_like", "resize", "split", "array_split", "take_along_axis", "around", "round",
+))  # fmt: skip
 AS_THE_FIRST = ("full_like", "insert", "pad")  # whose other arguments are cut to its type
 CUT = "what is put there is made one of {}"
 FLOATING_MODULES = ("numpy.linalg", "numpy.fft", "numpy.random", "scipy")
@@ -90,6 +95,7 @@ def note_results(builder: Builder, name: str, module: str, given: Iterable[Any],
     given = list(given)
     if any(isinstance(value, Static) and isinstance(value.value, (type, np.dtype)) for value in given):
         return made  # it is told of what type
+    given = given[:2][-1:] if name == "full" else given[:1] if name in BESIDE_PLACES else given
     numbers = [leaf for value in given for leaf in _leaves(value)]
     if name in AS_THE_FIRST and are_joined(builder, numbers[:1]):
         for other in numbers[1:]:

@@ -21,8 +21,11 @@ from ...ir.nodes import If, Raise
 from ...ir.walk import is_constant, substitute
 from ...ir.wraps import wrap
 from ...rules.compositions.shapes import copy_part
+from .. import list_types
 from ..arithmetic import cast, cast_value
 from ..builder import Builder
+from ..joined_numbers import several, types_of
+from ..types import ScalarType
 from ..values import ArrayValue, Items, Nested, Scalar, Static, TupleValue, follows_order, remap, static_int, whole
 from . import creation, indexing, shapes
 from .axes import at_least, axis_in, moveaxis, with_axes
@@ -421,16 +424,22 @@ def _check_window(build: Builder, length: Expr, size: Expr) -> None:
             build.emit(If(Call("lt", (bound, affine.ZERO), BOOL), (error,)))
 
 
+PYTHONS_WIDE = {"f": np.float64, "c": np.complex128, "i": np.int64, "u": np.int64, "b": np.bool_}
+
+
 @rule(method="tolist")
 def tolist(build: Builder, a: Any) -> Any:
     """x.tolist(): a list of Python's numbers, or of lists of them."""
-    wide = {"f": np.float64, "c": np.complex128, "i": np.int64, "u": np.int64, "b": np.bool_}[a.dtype.kind]
+    wide = PYTHONS_WIDE[a.dtype.kind]
+    types = frozenset(ScalarType(np.dtype(PYTHONS_WIDE[kind.dtype.kind]), weak=True) for kind in types_of(build, a))
     if isinstance(a, Scalar) or not a.ndim:
-        return Scalar(cast(a.expr if isinstance(a, Scalar) else a.element, np.dtype(wide)), weak=True)
+        types = several(types) if len({kind.dtype for kind in types}) > 1 else frozenset()
+        return Scalar(cast(a.expr if isinstance(a, Scalar) else a.element, np.dtype(wide)), weak=True, types=types)
     rows = build.materialize(cast_value(a, np.dtype(wide)), "items", copy=True)
     inner = None
     for _ in range(a.ndim - 1):
         inner = Nested(inner)
+    list_types.note_numbers(build, rows, inner, types)
     return Items(rows, rows.dims[0], rows.dims[0], True, inner, object())
 
 

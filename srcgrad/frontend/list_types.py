@@ -1,0 +1,173 @@
+"""Of what types the numbers in a list of run-time length are, whatever path was taken.
+
+ys = [0.5] * n                →    floats, perhaps none
+ys[i] = 1                     →    floats or ints; np.array(ys) is of either: what has gone may have been the last float
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ..ir.expressions import BOOL, INT64, Array
+from . import list_parts, lists_of_none, optional
+from .joined_numbers import NO_ITEMS, ItemTypes, several, types_of
+from .types import ScalarType
+from .values import ArrayValue, Items, Layout, Nested, Scalar, TupleValue
+
+if TYPE_CHECKING:
+    from .builder import Builder
+    from .interpret import Interpreter
+
+
+def known(interpreter: Interpreter, value: TupleValue | Items) -> ItemTypes:
+    """What is known of a list."""
+    from .list_rows import places_of, row_of_list
+
+    if isinstance(value, TupleValue):
+        found = NO_ITEMS
+        for item in value.items:
+            found = found.beside(of_item(interpreter, item))
+        return found
+    if lists_of_none.is_nothing(value):
+        return NO_ITEMS
+    build = interpreter.build
+    found = build.item_types.get(build.root(value.rows), NO_ITEMS)
+    if not found.places:
+        (row,) = row_of_list(interpreter, value)
+        places = places_of(row)
+        if len(places) == 1 and isinstance(value.inner, Layout):
+            places *= len(list(list_parts.leaves(value.inner)))
+        elif len(places) == 1 and value.inner in (list, tuple):
+            places *= row.dims[0].value  # type: ignore[attr-defined]
+        found = ItemTypes.of((frozenset((place,)) for place in places), may_be_empty=True)
+    return replace(found, may_be_empty=found.may_be_empty and not build.is_at_least(value.length, 1))
+
+
+def of_item(interpreter: Interpreter, item: Any, inner: Any = None) -> ItemTypes:
+    """The types of the numbers in an item, and of its arrays; of nothing, where it is None."""
+    if optional.is_none(item):
+        return NO_ITEMS
+    if lists_of_none.is_flagged(inner) and not optional.is_optional(item):
+        return of_item(interpreter, item).behind(lists_of_none.FLAG)
+    if isinstance(item, Items):
+        return replace(known(interpreter, item).some(), may_be_empty=False)
+    parts = [part for part in list_parts.parts_of(item) if isinstance(part, (Scalar, ArrayValue))]
+    return ItemTypes.of(types_of(interpreter.build, part) for part in parts) if parts else NO_ITEMS
+
+
+def note_put(interpreter: Interpreter, rows: Array, item: Any, inner: Any, is_sure: bool = False) -> None:
+    """An item is put into rows; `is_sure`: into those of a list that is made here."""
+    build = interpreter.build
+    _note(build, rows, inner, _known_of_rows(build, rows).beside(_if_sure(of_item(interpreter, item, inner), is_sure)))
+
+
+def note_stored(interpreter: Interpreter, owner: Items, more: ItemTypes) -> None:
+    """Another item, or a number in it, is in the place of one: whose type may have been that of no other."""
+    build, rows = interpreter.build, owner.rows
+    before = known(interpreter, owner)
+    _note(build, rows, owner.inner, before.either(before.some().beside(more)))
+
+
+def note_left(interpreter: Interpreter, owner: Items) -> None:
+    """Items leave a list."""
+    _note(interpreter.build, owner.rows, owner.inner, known(interpreter, owner).some())
+
+
+def note_joined(interpreter: Interpreter, rows: Array, value: Items, inner: Any) -> None:
+    """The items of a list are put into rows behind what is there."""
+    build, more = interpreter.build, known(interpreter, value)
+    if lists_of_none.is_flagged(inner) and not lists_of_none.is_flagged(value.inner):
+        more = more.behind(lists_of_none.FLAG)
+    _note(build, rows, inner, _known_of_rows(build, rows).beside(more))
+
+
+def note_part(interpreter: Interpreter, rows: Array, value: Items, is_whole: bool = False) -> None:
+    """These rows are a copy of some items of a list."""
+    found = known(interpreter, value)
+    _note(interpreter.build, rows, value.inner, found if is_whole else found.some())
+
+
+def note_at_head(interpreter: Interpreter, value: Items, whose: object, found: dict[object, ItemTypes]) -> None:
+    """What the last iteration of a loop has put into a list is in it at the head of the next."""
+    own = known(interpreter, value)
+    found[whose] = own.either(found[whose]) if whose in found else own
+    _note(interpreter.build, value.rows, value.inner, found[whose])
+
+
+def note_number(interpreter: Interpreter, rows: Array, inner: Any, value: Scalar) -> None:
+    """A number is put into an item, whichever place it has there."""
+    build = interpreter.build
+    before, types = _known_of_rows(build, rows), types_of(build, value)
+    more = ItemTypes.of([types] * max(len(before.places), 1))
+    _note(build, rows, inner, before.either(before.some().beside(more)))
+
+
+def note_numbers(build: Builder, rows: Array, inner: Any, types: frozenset[ScalarType]) -> None:
+    """All numbers in these rows are of one of these types."""
+    _note(build, rows, inner, ItemTypes.of((types,), may_be_empty=True))
+
+
+def note_places(interpreter: Interpreter, rows: Array, value: Items, columns: Iterable[int], inner: Any) -> None:
+    """These rows hold what stands at some places of a list's items."""
+    places = known(interpreter, value).places
+    found = ItemTypes.of(places[k] for k in columns) if places else NO_ITEMS
+    _note(interpreter.build, rows, inner, found.some())
+
+
+def note_all(interpreter: Interpreter, rows: Array, inner: Any, sides: Iterable[ItemTypes]) -> None:
+    """These rows hold one list or the other."""
+    first, *others = sides
+    for other in others:
+        first = first.either(other)
+    _note(interpreter.build, rows, inner, first)
+
+
+def _known_of_rows(build: Builder, rows: Array) -> ItemTypes:
+    return build.item_types.get(build.root(rows), NO_ITEMS)
+
+
+def _if_sure(more: ItemTypes, is_sure: bool) -> ItemTypes:
+    return more if is_sure else replace(more, may_be_empty=True)
+
+
+def _note(build: Builder, rows: Array, inner: Any, found: ItemTypes) -> None:
+    """What is known of rows.  Those that lists or arrays lie in hold several: what is of all of them, is of each."""
+    root = build.root(rows)
+    build.types.pop(root, None)  # a list takes what it gets
+    if rows.ndim > 1 and (inner is None or isinstance(inner, Nested)):
+        found = found.some()
+        depth = 0
+        while isinstance(inner, Nested):
+            inner, depth = inner.inner, depth + 1
+        if inner is None and rows.ndim - 1 > depth and len(found.of_all) > 1:
+            build.note_types(rows, found.of_all)  # (an array doesn't)
+    build.item_types[root] = found
+
+
+def types_at(interpreter: Interpreter, value: Items, place: int) -> frozenset[ScalarType]:
+    """The types of a number at this place of an item, if there are several."""
+    found = interpreter.build.item_types.get(interpreter.build.root(value.rows))
+    return found.at(place) if found else frozenset()
+
+
+def types_of_numbers(interpreter: Interpreter, value: Items) -> frozenset[ScalarType]:
+    """The types of the items of a list of numbers."""
+    found = known(interpreter, value)
+    return found.places[0] if found.places else frozenset()
+
+
+def of_any_place(interpreter: Interpreter, value: Items) -> frozenset[ScalarType]:
+    """The types of a number at a place that only a run tells, if there are several."""
+    return several(frozenset(kind for place in known(interpreter, value).places for kind in place))
+
+
+def as_one_of_its_numbers(interpreter: Interpreter, value: Any, made: Any, is_sum: bool) -> Any:
+    """What is greatest or least in a list of numbers, or their sum, has one of their types."""
+    if not (isinstance(value, Items) and value.inner is None and value.rows.ndim == 1 and isinstance(made, Scalar)):
+        return made
+    types = types_of_numbers(interpreter, value)
+    if is_sum:  # of bools it is an int
+        types = frozenset(replace(kind, dtype=INT64) if kind.dtype == BOOL else kind for kind in types)
+    return replace(made, types=types) if len(types) > 1 and not made.types else made
