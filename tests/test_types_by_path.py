@@ -358,15 +358,6 @@ def cut_by_a_list(x, c):
     return a * x
 
 
-def cut_in_a_list_that_may_be_short(x, c):
-    ys = [1]
-    for v in x:
-        ys.append(v)
-    a = np.array(ys)
-    a[0] = 0.5
-    return a
-
-
 def cut_where_no_item_may_be_new(x, c):
     counts = [0, 0]
     for k in range(len(x)):
@@ -436,7 +427,7 @@ APART = [
     asked_of_an_attribute, asked_of_an_item, asked_of_a_part, asked_of_an_object_in_a_list, asked_of_one_of_two,
     asked_where_it_calls_itself, asked_what_it_is_of, cut,
     cut_through_a_view, cut_in_what_is_like_it, cut_in_a_copy, cut_by_an_element, cut_in_one_of_two, cut_by_a_function,
-    divided_in_place, added_at, cut_by_a_list, cut_in_a_list_that_may_be_short,
+    divided_in_place, added_at, cut_by_a_list,
     cut_where_no_item_may_be_new, cut_to_what_is_given, product_of_truths, to_a_negative_power,
     truths_added, turned_over, root_of_real_or_complex, asked_whether_complex, as_text,
 ]  # fmt: skip

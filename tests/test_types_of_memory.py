@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from srcgrad import UnsupportedError, grad
+from srcgrad import RuntimeUnsupportedError, UnsupportedError, grad
 from srcgrad.testing import check_grad
 
 MIXED = np.array([0.3, 1.7, -0.4, 2.6])
@@ -292,7 +292,7 @@ def clipped_to_halves(x):
 CUT = [
     of_another_array, by_another_array, of_the_last_iteration, of_what_had_the_name, of_a_variable, halved,
     changed_places, changed_by_a_branch, changed_ahead_of_the_write, another_list,
-    a_list_that_grew, a_list_that_was_changed, a_product, a_sum_of_elements, the_greatest_element, the_greatest_item,
+    a_list_that_was_changed, a_product, a_sum_of_elements, the_greatest_element, the_greatest_item,
     a_sum_of_items, a_longer_list, of_another_function, clipped_to_halves,
 ]  # fmt: skip
 
@@ -301,6 +301,11 @@ CUT = [
 def test_what_may_be_cut_is_refused(function: Any) -> None:
     with pytest.raises(UnsupportedError, match="an array is of int64 on one path, and of float64 on another"):
         grad(function, jit=False)(MIXED)
+
+
+def test_a_list_that_has_no_float_yet_is_refused_in_the_run() -> None:
+    with pytest.raises(RuntimeUnsupportedError, match="may be of whole numbers here"):
+        grad(a_list_that_grew, jit=False)(MIXED)
 
 
 def floats_all_along(x):

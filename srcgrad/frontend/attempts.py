@@ -42,6 +42,7 @@ class Attempt:
     one_of: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # names that are one of several known things
     lists: dict[object, str] = field(default_factory=dict)  # lists that may change in place, with a name for each
     items: dict[object, ItemTypes] = field(default_factory=dict)  # of these, the types that items have at the head
+    in_rows: dict[str, ItemTypes] = field(default_factory=dict)  # the same of the memory of all lists, in this try
     growth: dict[object, Growth] = field(default_factory=dict)  # of lists that change their lengths
     relisted: dict[str, tuple[Row, Leaves]] = field(default_factory=dict)  # names of lists that are others each time
     other_lists: set[str] = field(default_factory=set)  # names that are other lists at the end than at the beginning

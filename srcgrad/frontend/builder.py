@@ -54,7 +54,8 @@ PLAIN_HELP = "write it with NumPy expressions, loops and branches, or keep it ou
 REMEMBERED = (
     "block", "mutable", "pinned", "contiguous", "roots", "stale", "lower", "upper", "depth", "written",
     "changed_in_loop", "common_lengths", "length_parts", "compatible", "checked_lengths", "conformed", "turned",
-    "transposed", "rows_of_one", "in_items", "in_unnamed", "parted", "changes", "types", "item_types",
+    "transposed", "rows_of_one", "in_items", "in_unnamed", "parted", "changes", "types", "item_types", "made_in",
+    "rows_of_arrays",
 )  # fmt: skip
 
 
@@ -115,6 +116,8 @@ class Builder:
         self.may_hold: dict[Expr, frozenset[ScalarType]] = {}  # the types of variables, where they hold one for sure
         self.types: dict[str, Any] = {}  # of memory, by name: the types on different paths (see `joined_numbers`)
         self.item_types: dict[str, ItemTypes] = {}  # of the rows of lists
+        self.rows_of_arrays: set[str] = set()  # of these, what holds arrays
+        self.made_in: dict[str, list[Stmt]] = {}  # memory → the block that it is made in
         self.watches: list[Any] = []  # the `try` statements whose bodies are probed, from the outermost on
         self.items_on_demand = 0  # what asks for items one by one, and may stop early, around what is read
 
@@ -328,6 +331,7 @@ class Builder:
         dims = tuple(self.pin(dim) for dim in dims)
         array = Array(self.names.fresh(name), dtype, dims)
         self.emit(Alloc(array, dims, fill))
+        self.made_in[array.name] = self.block
         self.contiguous.add(array.name)
         self.roots[array.name] = array.name
         self.is_new(array.name)

@@ -278,13 +278,15 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         is_from_outside = target is next and args and isinstance(args[0], Static)  # and says what comes next itself
         if target in compositions.PYTHON and not is_from_outside:
             return of_python(interpreter, target, args, kwargs)
+        given = [*args, *kwargs.values()]
         if not _takes_lists(target):
             args = [lists.as_operand(interpreter, value) for value in args]
             kwargs = {name: lists.as_operand(interpreter, value) for name, value in kwargs.items()}
         if target in TABLE or composition_of(target):
             _refuse_dicts(interpreter, target, [*args, *kwargs.values()])
         if target in TABLE:
-            return _with_types(build, target, args, kwargs, TABLE[target](build, *args, **kwargs))
+            made = lists.not_its_memory(interpreter, given, TABLE[target](build, *args, **kwargs))
+            return _with_types(build, target, args, kwargs, made)
         if target in primitives.GENERATED:
             return primitives.GENERATED[target](build, *args)
         if target in COMPLEX_MATH:

@@ -22,7 +22,7 @@ from ..errors import UnsupportedError
 from ..ir import affine
 from ..ir.expressions import BOOL, Array, Const
 from ..ir.nodes import Stmt
-from . import expressions, growing_lists, identities, item_names, item_views, lists, optional, resized
+from . import expressions, growing_lists, identities, item_names, item_views, list_types, lists, optional, resized
 from .aliases import MEMORY, Aliased, TwinsAhead
 from .attempts import (
     AsCopy,
@@ -249,6 +249,7 @@ def _try_loop(
             entry = replace(entry, items=(entry.items[0], own)) if optional.is_optional(entry) else own
         env[name] = entries[name] = entry
     before, heads = identities.held(interpreter), enter_lists(interpreter, attempt, trips)
+    attempt.in_rows = list_types.known_at_head(build, attempt.items)
     for name in names:
         entries.setdefault(name, env.get(name, UNDEFINED))
     known = {attempt.lists[identity]: head for identity, head in heads.items()} | entries

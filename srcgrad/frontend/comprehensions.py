@@ -323,7 +323,7 @@ def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[
     if any(identity in lists_before for identity in identities.within(made)) or _may_be_again(interpreter, made, index):
         build.rows_of_one.add(out.name)
         item_fields.note_held_twice(interpreter, out)
-    list_types.note_put(interpreter, out, made, row.inner)
+    list_types.note_repeated(interpreter, out, made, row.inner)
     with build.nested(block):
         if isinstance(value, Scalar):
             build.emit(Store(out, (index,), value.expr))

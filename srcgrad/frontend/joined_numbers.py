@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ..ir.expressions import BOOL, INT64, Array, Call, Const, Expr, Load, Var
+from ..ir.expressions import BOOL, INT64, Array, Call, Const, Expr, Load, Var, is_inexact
 from .types import ScalarType
 from .values import ArrayValue, Scalar
 
@@ -101,20 +101,25 @@ def is_as(x: Scalar, y: Scalar) -> bool:
 class TypesOf(frozenset[ScalarType]):
     """The types of memory on different paths: what has these of this source has the type of that memory, on each path.
 
-    A union with others is of no source.
+    A union with others is of no source.  `narrow_if`: where this does not hold, the type is the widest of these.
     """
 
     source: object = None
+    narrow_if: Expr | None = None
 
     @staticmethod
-    def of(types: frozenset[ScalarType], source: object) -> TypesOf:
+    def of(types: frozenset[ScalarType], source: object, narrow_if: Expr | None = None) -> TypesOf:
         made = TypesOf(types)
-        made.source = source
+        made.source, made.narrow_if = source, narrow_if
         return made
 
 
 def source_of(types: frozenset[ScalarType]) -> object:
     return types.source if isinstance(types, TypesOf) else None
+
+
+def narrow_if(types: frozenset[ScalarType]) -> Expr | None:
+    return types.narrow_if if isinstance(types, TypesOf) else None
 
 
 def as_one(first: frozenset[ScalarType], second: frozenset[ScalarType]) -> bool:
@@ -136,7 +141,7 @@ def of_a_common_source(
         on_path = [_as(v, replace(kind, weak=False)) if len(types_of(builder, v)) > 1 else v for v in numbers]
         if dtype_of(on_path) != kind.dtype:
             return made
-    return TypesOf.of(made, source_of(joined[0]))
+    return TypesOf.of(made, source_of(joined[0]), narrow_if(joined[0]))
 
 
 def types_of(builder: Builder | None, value: Scalar | ArrayValue) -> frozenset[ScalarType]:
@@ -181,17 +186,21 @@ def _types_of_memory(builder: Builder, root: str) -> frozenset[ScalarType]:
 class ItemTypes:
     """What is known of a list: the types at each place of an item (a number is one), and those of an array of all.
 
-    `may_be_empty`: then there is no such array, and what else is put into the list decides alone.
+    `may_be_empty`: then there is no such array, and what else is put into the list decides alone.  `whole`: at most so
+    many items are not of floats (None: as many as there may be), so that with more there is a float among them.
     """
 
     places: tuple[frozenset[ScalarType], ...]
     of_all: frozenset[ScalarType]
     may_be_empty: bool = False
+    whole: int | None = None
 
     @staticmethod
-    def of(places: Iterable[frozenset[ScalarType]], may_be_empty: bool = False) -> ItemTypes:
+    def of(places: Iterable[frozenset[ScalarType]], may_be_empty: bool = False, count: int | None = 1) -> ItemTypes:
+        """Those of a list of so many items of one kind (None: of any number)."""
         places = tuple(map(frozenset, places))
-        return ItemTypes(places, _of_an_item(places), may_be_empty)
+        of_all = _of_an_item(places)
+        return ItemTypes(places, of_all, may_be_empty, 0 if all(is_inexact(kind.dtype) for kind in of_all) else count)
 
     def at(self, place: int) -> frozenset[ScalarType]:
         """The types of a number, if there are several."""
@@ -201,11 +210,14 @@ class ItemTypes:
         """Those of a list that is this one or the other."""
         pairs = zip_longest(self.places, other.places, fillvalue=frozenset[ScalarType]())
         may_be_empty = self.may_be_empty or other.may_be_empty
-        return ItemTypes(tuple(x | y for x, y in pairs), self.of_all | other.of_all, may_be_empty)
+        whole = None if self.whole is None or other.whole is None else max(self.whole, other.whole)
+        return ItemTypes(tuple(x | y for x, y in pairs), self.of_all | other.of_all, may_be_empty, whole)
 
     def has(self, other: ItemTypes) -> bool:
         """Is the other's every kind of numbers among these?"""
         if other.may_be_empty and not self.may_be_empty:
+            return False
+        if self.whole is not None and (other.whole is None or other.whole > self.whole):
             return False
         pairs = zip_longest(
             (*self.places, self.of_all), (*other.places, other.of_all), fillvalue=frozenset[ScalarType]()
@@ -218,21 +230,22 @@ class ItemTypes:
         of_all = _common(self.of_all, more.of_all)
         of_all |= self.of_all if more.may_be_empty else frozenset()
         of_all |= more.of_all if self.may_be_empty else frozenset()
-        return ItemTypes(tuple(x | y for x, y in pairs), of_all, self.may_be_empty and more.may_be_empty)
+        whole = None if self.whole is None or more.whole is None else self.whole + more.whole
+        return ItemTypes(tuple(x | y for x, y in pairs), of_all, self.may_be_empty and more.may_be_empty, whole)
 
     def behind(self, kind: ScalarType) -> ItemTypes:
         """With a number of this kind ahead of each item."""
-        return ItemTypes.of((frozenset((kind,)), *self.places), self.may_be_empty)
+        return replace(ItemTypes.of((frozenset((kind,)), *self.places), self.may_be_empty), whole=self.whole)
 
     def some(self) -> ItemTypes:
         """Those of some of the items, whichever these are, and perhaps none."""
         before, of_all = frozenset[ScalarType](), _of_an_item(self.places)
         while of_all != before:
             before, of_all = of_all, of_all | _common(of_all, of_all)
-        return ItemTypes(self.places, of_all, may_be_empty=True)
+        return ItemTypes(self.places, of_all, may_be_empty=True, whole=self.whole)
 
 
-NO_ITEMS = ItemTypes((), frozenset(), may_be_empty=True)
+NO_ITEMS = ItemTypes((), frozenset(), may_be_empty=True, whole=0)
 
 
 def _of_an_item(places: Iterable[frozenset[ScalarType]]) -> frozenset[ScalarType]:

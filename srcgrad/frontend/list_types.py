@@ -10,9 +10,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..ir.expressions import BOOL, INT64, Array
+from ..ir import affine
+from ..ir.expressions import BOOL, INT64, Array, Call, Expr, is_inexact
 from . import list_parts, lists_of_none, optional
-from .joined_numbers import NO_ITEMS, ItemTypes, several, types_of
+from .aliases import MEMORY
+from .joined_numbers import NO_ITEMS, ItemTypes, TypesOf, several, types_of
 from .types import ScalarType
 from .values import ArrayValue, Items, Layout, Nested, Scalar, TupleValue
 
@@ -41,7 +43,7 @@ def known(interpreter: Interpreter, value: TupleValue | Items) -> ItemTypes:
             places *= len(list(list_parts.leaves(value.inner)))
         elif len(places) == 1 and value.inner in (list, tuple):
             places *= row.dims[0].value  # type: ignore[attr-defined]
-        found = ItemTypes.of((frozenset((place,)) for place in places), may_be_empty=True)
+        found = ItemTypes.of((frozenset((place,)) for place in places), may_be_empty=True, count=None)
     return replace(found, may_be_empty=found.may_be_empty and not build.is_at_least(value.length, 1))
 
 
@@ -52,15 +54,29 @@ def of_item(interpreter: Interpreter, item: Any, inner: Any = None) -> ItemTypes
     if lists_of_none.is_flagged(inner) and not optional.is_optional(item):
         return of_item(interpreter, item).behind(lists_of_none.FLAG)
     if isinstance(item, Items):
-        return replace(known(interpreter, item).some(), may_be_empty=False)
+        found = known(interpreter, item).some()
+        return ItemTypes(found.places, found.of_all, whole=1)
     parts = [part for part in list_parts.parts_of(item) if isinstance(part, (Scalar, ArrayValue))]
     return ItemTypes.of(types_of(interpreter.build, part) for part in parts) if parts else NO_ITEMS
 
 
 def note_put(interpreter: Interpreter, rows: Array, item: Any, inner: Any, is_sure: bool = False) -> None:
-    """An item is put into rows; `is_sure`: into those of a list that is made here."""
+    """An item is put into rows; `is_sure`: whatever path is taken from where they were made."""
     build = interpreter.build
-    _note(build, rows, inner, _known_of_rows(build, rows).beside(_if_sure(of_item(interpreter, item, inner), is_sure)))
+    more = replace(of_item(interpreter, item, inner), may_be_empty=not is_sure)
+    _note(build, rows, inner, _known_of_rows(build, rows).beside(more))
+
+
+def note_repeated(interpreter: Interpreter, rows: Array, item: Any, inner: Any) -> None:
+    """Such items are put into rows, as many as a run tells."""
+    build, more = interpreter.build, of_item(interpreter, item, inner)
+    more = replace(more, may_be_empty=True, whole=None if more.whole else more.whole)
+    _note(build, rows, inner, _known_of_rows(build, rows).beside(more))
+
+
+def is_sure(build: Builder, rows: Array) -> bool:
+    """Is what is put into a list here in it whatever path is taken from where it was made?"""
+    return build.made_in.get(build.root(rows)) is build.block and not build.watches
 
 
 def note_stored(interpreter: Interpreter, owner: Items, more: ItemTypes) -> None:
@@ -106,14 +122,36 @@ def note_number(interpreter: Interpreter, rows: Array, inner: Any, value: Scalar
 
 def note_numbers(build: Builder, rows: Array, inner: Any, types: frozenset[ScalarType]) -> None:
     """All numbers in these rows are of one of these types."""
-    _note(build, rows, inner, ItemTypes.of((types,), may_be_empty=True))
+    _note(build, rows, inner, ItemTypes.of((types,), may_be_empty=True, count=None))
 
 
 def note_places(interpreter: Interpreter, rows: Array, value: Items, columns: Iterable[int], inner: Any) -> None:
     """These rows hold what stands at some places of a list's items."""
     places = known(interpreter, value).places
-    found = ItemTypes.of(places[k] for k in columns) if places else NO_ITEMS
+    found = ItemTypes.of((places[k] for k in columns), count=None) if places else NO_ITEMS
     _note(interpreter.build, rows, inner, found.some())
+
+
+def known_at_head(build: Builder, found: dict[object, ItemTypes]) -> dict[str, ItemTypes]:
+    """What is known of all rows at the head of a loop, where earlier tries have found more to be stored there."""
+    for root, before in build.item_types.items():
+        if (more := found.get(MEMORY + root)) is not None:
+            build.item_types[root] = before.either(more)
+            if root in build.rows_of_arrays:
+                build.types[root] = TypesOf.of(build.item_types[root].of_all, object())
+    return dict(build.item_types)
+
+
+def found_at_end(build: Builder, at_head: dict[str, ItemTypes]) -> dict[object, ItemTypes]:
+    """What an iteration of a loop has stored in the places of items, for the next one."""
+    now = {root: build.item_types.get(root, known) for root, known in at_head.items()}
+    changed = [root for root, known in now.items() if not at_head[root].has(known)]
+    return {MEMORY + root: at_next_head(at_head[root], now[root]) for root in changed}
+
+
+def at_next_head(at_head: ItemTypes, at_end: ItemTypes) -> ItemTypes:
+    joined = at_head.either(at_end)
+    return joined if joined.whole == at_head.whole else replace(joined, whole=None)  # there are more each time
 
 
 def note_all(interpreter: Interpreter, rows: Array, inner: Any, sides: Iterable[ItemTypes]) -> None:
@@ -128,20 +166,17 @@ def _known_of_rows(build: Builder, rows: Array) -> ItemTypes:
     return build.item_types.get(build.root(rows), NO_ITEMS)
 
 
-def _if_sure(more: ItemTypes, is_sure: bool) -> ItemTypes:
-    return more if is_sure else replace(more, may_be_empty=True)
-
-
 def _note(build: Builder, rows: Array, inner: Any, found: ItemTypes) -> None:
     """What is known of rows.  Those that lists or arrays lie in hold several: what is of all of them, is of each."""
     root = build.root(rows)
     build.types.pop(root, None)  # a list takes what it gets
     if rows.ndim > 1 and (inner is None or isinstance(inner, Nested)):
-        found = found.some()
+        found = replace(found.some(), whole=None if found.whole else found.whole)
         depth = 0
         while isinstance(inner, Nested):
             inner, depth = inner.inner, depth + 1
-        if inner is None and rows.ndim - 1 > depth and len(found.of_all) > 1:
+        if inner is None and rows.ndim - 1 > depth:
+            build.rows_of_arrays.add(root)
             build.note_types(rows, found.of_all)  # (an array doesn't)
     build.item_types[root] = found
 
@@ -156,6 +191,20 @@ def types_of_numbers(interpreter: Interpreter, value: Items) -> frozenset[Scalar
     """The types of the items of a list of numbers."""
     found = known(interpreter, value)
     return found.places[0] if found.places else frozenset()
+
+
+def types_of_array(interpreter: Interpreter, value: Items, length: Expr) -> frozenset[ScalarType]:
+    """The types of an array of the items, if there are several."""
+    found = known(interpreter, value)
+    floats = {kind.dtype for kind in found.of_all if is_inexact(kind.dtype)}
+    if len(found.of_all) < 2 or found.whole is None or len(floats) != 1:
+        return several(found.of_all)
+    bounds = [length, value.most, *([] if value.grows else value.rows.dims[:1])]
+    if any(interpreter.build.is_at_least(affine.sub(affine.integer(found.whole), n), 0) for n in bounds):
+        return found.of_all
+    if interpreter.build.is_at_least(length, found.whole + 1):
+        return frozenset(map(ScalarType, floats))
+    return TypesOf.of(found.of_all, object(), Call("le", (length, affine.integer(found.whole)), BOOL))
 
 
 def of_any_place(interpreter: Interpreter, value: Items) -> frozenset[ScalarType]:

@@ -226,12 +226,12 @@ def appended(interpreter: Interpreter, owner: Items, item: Any) -> Items:
             raise Grows(owner.identity, row, None)
         if owner.grows:
             interpreter.build.emit(Grow(rows, affine.add(owner.length, affine.ONE)))
-        put(interpreter, rows, owner.length, item, owner.inner)
+        put(interpreter, rows, owner.length, item, owner.inner, list_types.is_sure(interpreter.build, rows))
     elif any(owner.identity in heads for heads in interpreter.list_heads[-1:]):
         raise Grows(owner.identity, row, affine.ONE)
     else:
         rows = with_room(interpreter, rows.name, owner, row, affine.add(owner.most, affine.ONE))
-        put(interpreter, rows, owner.length, item, row.inner)
+        put(interpreter, rows, owner.length, item, row.inner, is_sure=True)
     more, most = affine.add(owner.length, affine.ONE), affine.add(owner.most, affine.ONE)
     return replace(owner, rows=rows, length=more, most=most, weak=row.weak, inner=row.inner)
 
@@ -322,7 +322,8 @@ def are_numbers(value: Items, other: Items) -> bool:
 def array_of_items(interpreter: Interpreter, value: Items) -> ArrayValue:
     """The list as an array."""
     dims = (interpreter.build.pin(value.length), *value.rows.dims[1:])
-    return ArrayValue(dims, Load(value.rows, axes(len(dims))))
+    types = list_types.types_of_array(interpreter, value, dims[0])
+    return ArrayValue(dims, Load(value.rows, axes(len(dims))), types=types)
 
 
 def item_at(interpreter: Interpreter, value: Items, place: Expr) -> Any:
@@ -447,7 +448,7 @@ def repeated(interpreter: Interpreter, value: TupleValue, count: Scalar) -> Item
     rows = build.allocate("items", row.dtype, (affine.mul(times, affine.integer(size)), *row.dims))
     for k, item in enumerate(value.items if row.dims != (affine.ZERO,) else ()):
         identities.give_away(interpreter, item, rows)
-        list_types.note_put(interpreter, rows, item, row.inner)
+        list_types.note_repeated(interpreter, rows, item, row.inner)
         part = operators.as_array(interpreter, item) if not isinstance(item, Scalar) else ArrayValue((), item.expr)
         held = whole(build.materialize(part, "t")) if part.ndim else part
         place = lambda i, k=k: affine.add(affine.mul(i, affine.integer(size)), affine.integer(k))
@@ -525,6 +526,17 @@ def as_values(interpreter: Interpreter, value: Any) -> Any:
     if isinstance(value, TupleValue) and any(isinstance(item, (Items, TupleValue)) for item in value.items):
         return replace(value, items=tuple(as_values(interpreter, item) for item in value.items))
     return value
+
+
+def not_its_memory(interpreter: Interpreter, given: list[Any], made: Any) -> Any:
+    """What NumPy makes of a list is another array each time: np.asarray(ys), np.ravel(ys)"""
+    build = interpreter.build
+    if isinstance(made, TupleValue):
+        return replace(made, items=tuple(not_its_memory(interpreter, given, item) for item in made.items))
+    roots = {build.root(value.rows) for value in given if isinstance(value, Items)}
+    if build.in_composition or not isinstance(made, ArrayValue) or not isinstance(made.element, Load):
+        return made
+    return whole(build.materialize(made, copy=True)) if build.root(made.element.array) in roots else made
 
 
 def as_operand(interpreter: Interpreter, value: Any) -> Any:

@@ -271,7 +271,7 @@ class _Comparison:
         """The same of lists."""
         at_head, at_end = self.attempt.items.get(whose), list_types.known(self.interpreter, end)
         if at_head is not None and not at_head.has(at_end):
-            self.items[whose] = at_head.either(at_end)
+            self.items[whose] = list_types.at_next_head(at_head, at_end)
 
     def compare_arrays(self, name: str, entry: ArrayValue, end: ArrayValue, are_lists: bool = False) -> None:
         build, attempt = self.interpreter.build, self.attempt
@@ -361,6 +361,7 @@ class _Comparison:
                 else:
                     build.emit(AddTo(head.length, step))
                 closed[identity] = head
+        self.items |= list_types.found_at_end(build, attempt.in_rows)
         return closed
 
     def compare_names(self, entries: dict[str, Any]) -> None:

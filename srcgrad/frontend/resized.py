@@ -79,6 +79,7 @@ def memory_that_grows(build: Builder, name: str, dtype: np.dtype, dims: tuple[Ex
     row = tuple(build.pin(dim) for dim in dims[1:])
     rows = Array(fresh, dtype, (Dim(fresh, 0), *row))
     build.emit(Alloc(rows, (affine.integer(ROWS), *row)))
+    build.made_in[fresh] = build.block
     build.contiguous.add(fresh)
     build.roots[fresh] = fresh
     if not isinstance(count, Const) or count.value > ROWS:

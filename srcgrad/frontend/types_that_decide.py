@@ -12,10 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.expressions import BOOL, FLOAT64, INT64, Array, Const, Load
+from ..errors import place
+from ..ir.expressions import BOOL, FLOAT64, INT64, Array, Const, Load, is_inexact
+from ..ir.nodes import If, Raise
 from .arithmetic import PYTHON_KINDS, loop_dtypes
 from .builder import Builder
-from .joined_numbers import are_joined, as_one, of_a_common_source, on_each_path, rank, refuse_joined, types_of
+from .joined_numbers import (
+    are_joined,
+    as_one,
+    narrow_if,
+    of_a_common_source,
+    on_each_path,
+    rank,
+    refuse_joined,
+    types_of,
+)
 from .types import ScalarType
 from .values import ArrayValue, Scalar, Static, Template, TupleValue, whole
 
@@ -36,6 +47,10 @@ BESIDE_PLACES = frozenset((  # what else is given says where, or how often
     "triu", "tril", "zeros_like", "ones_like", "resize", "split", "array_split", "take_along_axis", "around", "round",
 ))  # fmt: skip
 AS_THE_FIRST = ("full_like", "insert", "pad")  # whose other arguments are cut to its type
+MAY_BE_WHOLE = (
+    "an array may be of whole numbers here, to which what is put there would be cut: the list it is made of is so "
+    "short that it may have no float in it: make it of floats, np.array(ys, dtype=float), or let the list begin by 0.0"
+)
 CUT = "what is put there is made one of {}"
 FLOATING_MODULES = ("numpy.linalg", "numpy.fft", "numpy.random", "scipy")
 
@@ -162,15 +177,26 @@ def check_write(builder: Builder, array: Array, value: Any, op: str | None) -> N
     memory = builder.types.get(builder.root(array)) if builder.types else None
     if not memory:
         return
+    cut = [kind for kind in memory if _is_cut(builder, memory, kind, value, op)]
+    if not cut:
+        return
+    narrow = narrow_if(memory)
+    if narrow is None or builder.watches or any(is_inexact(kind.dtype) for kind in cut):
+        refuse_joined(builder, memory, CUT, is_array=True)
+    builder.emit(If(narrow, (Raise("RuntimeUnsupportedError", MAY_BE_WHOLE + place(builder.span)),)))
+
+
+def _is_cut(builder: Builder, memory: frozenset[ScalarType], kind: ScalarType, value: Any, op: str | None) -> bool:
+    """Does a write change what is stored, where the memory is of this kind?"""
     value = value if isinstance(value, (Scalar, ArrayValue)) else None
     is_own = value is not None and as_one(memory, types_of(builder, value))
-    for kind in sorted(memory, key=str):
-        current = ArrayValue((), Load(Array("", kind.dtype, ()), ()))
-        for (stored,) in [[current]] if is_own else on_each_path(builder, [value]):
-            if op is not None and stored is not None:
-                stored = ScalarType(loop_dtypes(builder, op, (current, stored), python=True)[-1])
-            if stored is None or rank(ScalarType(stored.dtype)) > rank(kind):
-                refuse_joined(builder, memory, CUT, is_array=True)
+    current = ArrayValue((), Load(Array("", kind.dtype, ()), ()))
+    for (stored,) in [[current]] if is_own else on_each_path(builder, [value]):
+        if op is not None and stored is not None:
+            stored = ScalarType(loop_dtypes(builder, op, (current, stored), python=True)[-1])
+        if stored is None or rank(ScalarType(stored.dtype)) > rank(kind):
+            return True
+    return False
 
 
 def check_product(builder: Builder, operands: Sequence[Any]) -> None:

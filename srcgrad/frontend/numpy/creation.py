@@ -97,7 +97,7 @@ def array_of(builder: Builder, value: Any, dtype: np.dtype | None) -> Any:
         types = frozenset[ScalarType]() if dtype else types_of_array(builder, [value])
         return ArrayValue((), cast(value.expr, dtype or value.dtype), types=types)
     if isinstance(value, ArrayValue):
-        if dtype == value.dtype and are_joined(builder, [value]):
+        if dtype is not None and dtype == value.dtype and are_joined(builder, [value]):
             return of_one_type(builder, value)
         return ArrayValue(value.dims, cast(value.element, dtype)) if dtype else value
     if isinstance(value, Static) and value.value is None and dtype is not None and dtype.kind in "fc":  # no number
