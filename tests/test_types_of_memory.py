@@ -338,3 +338,135 @@ def test_items_of_the_last_iteration(x: np.ndarray) -> None:
     g = grad(last_of_a_list, jit=False)
     np.testing.assert_allclose(g(x), last_of_a_list(x), rtol=1e-12)
     check_grad(g, x)
+
+
+# ----------------------------------------------------------------------------------- no wider than its own elements
+
+
+def mixed(x, c):
+    n = 1 if c else 0.5
+    return np.array([n * 1, n * 2, n * 3])
+
+
+def nothing_or_an_element(x, c):
+    a = mixed(x, c)
+    a[0] = 0 if a[1] > 1 else a[2]
+    if x[0] > 1:
+        t = 1
+    else:
+        t = a[2]
+    a[1] = t
+    return np.sum(a * a) * x
+
+
+def sum_and_product(x, c):
+    a = mixed(x, c)
+    s, m = 0, 1
+    for v in a:
+        s += v
+        m *= v
+    a[0] = s
+    a[1] = m * 2 - s
+    return np.sum(a * a) * x
+
+
+def greatest_by_comparison(x, c):
+    a = mixed(x, c)
+    m = 0
+    for v in a:
+        if v > m:
+            m = v
+    a[0] = m
+    return np.sum(a * a) * x
+
+
+@pytest.mark.parametrize("c", [True, False])
+@pytest.mark.parametrize("function", [nothing_or_an_element, sum_and_product, greatest_by_comparison])
+def test_what_is_no_wider_than_its_elements_goes_into_an_array(function: Any, c: bool) -> None:
+    f, x = grad(function, wrt="x", jit=False), np.array([0.7, 1.6, 2.5])
+    assert np.allclose(f(x, c), function(x, c))
+    check_grad(f, x, c)
+
+
+def into_another_array(t, x):
+    b = np.array([t, 1])
+    b[0] = 0.7
+    return np.sum(b * b) * x
+
+
+def narrower_in_an_array(x, c):
+    a = mixed(x, c)
+    b = np.array([0 if x[0] > 0 else a[2], 1])
+    b[0] = a[1]
+    return np.sum(b * b) * x
+
+
+def half_or_an_element(x, c):
+    a = mixed(x, c)
+    a[0] = 0.5 if x[0] > 0 else a[2]
+    return np.sum(a * a) * x
+
+
+def an_element_of_either(x, c):
+    a, b, t = mixed(x, c), mixed(x, not c), 0
+    for k in range(3):
+        t = a[k] if x[0] > 1 else b[k]
+    a[0] = t
+    return np.sum(a * a) * x
+
+
+def a_sum_in_another(x, c):
+    a, b, s = mixed(x, c), mixed(x, not c), 0
+    for k in range(3):
+        b[0] = s
+        s = s + a[k]
+    return np.sum(b * b) * x
+
+
+def of_the_array_before(x, c):
+    a, t = mixed(x, c), 0
+    for k in range(3):
+        a[0] = t
+        t = a[1]
+        a = a * 0.5 if x[0] > 1 else np.arange(3)
+    return np.sum(a * a) * x
+
+
+def in_an_expression(x, c):
+    a = mixed(x, c)
+    return into_another_array(0.5 if x[0] > 1 else a[2], x)
+
+
+def of_two_elements(x, c):
+    a = mixed(x, c)
+    return into_another_array(a[2] if x[0] > 1 else a[1], x)
+
+
+def in_a_tuple(x, c):
+    a = mixed(x, c)
+    p, q = (0.5, 1.5) if x[0] > 1 else (a[0], a[1])
+    return into_another_array(p, x)
+
+
+def in_a_list_of_two(x, c):
+    a = mixed(x, c)
+    p = [0.5, 1.5] if x[0] > 1 else [a[0], a[1]]
+    return into_another_array(p[0], x)
+
+
+def asked_in_an_expression(x, c):
+    a = mixed(x, c)
+    t = 0.5 if x[0] > 1 else a[2]
+    return x if isinstance(t, float) else x * 2
+
+
+WIDER = [
+    narrower_in_an_array, half_or_an_element, an_element_of_either, a_sum_in_another, of_the_array_before,
+    in_an_expression, of_two_elements, in_a_tuple, in_a_list_of_two, asked_in_an_expression,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", WIDER)
+def test_what_may_be_wider_is_refused(function: Any) -> None:
+    with pytest.raises(UnsupportedError, match="on one path"):
+        grad(function, wrt="x", jit=False)(np.array([0.7, 1.6, 2.5]), True)

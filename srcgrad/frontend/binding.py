@@ -161,7 +161,8 @@ def _reassign(interpreter: Interpreter, name: str, current: Scalar, value: Scala
     """The variable goes round a loop: it is assigned, and its type may have to widen."""
     var = current.expr
     assert isinstance(var, Var)
-    current = replace(current, types=current.types | interpreter.build.may_hold.get(var, frozenset()))
+    if (held := interpreter.build.may_hold.get(var)) is not None:
+        current = replace(current, types=held if current.types <= held else current.types | held)
     joined = join_scalars(current, value)
     if not is_as(joined, current):
         raise Widen(name, joined)

@@ -29,9 +29,9 @@ from . import (
 )
 from .arithmetic import cast
 from .attempts import restore, save
-from .joined_numbers import join_scalars
+from .joined_numbers import join_scalars, with_types
 from .recursion import NotYetKnown
-from .values import ArrayValue, Items, OneOf, Scalar
+from .values import ArrayValue, Items, OneOf, Scalar, TupleValue
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -130,6 +130,7 @@ def either(
     def run(side: Callable[[], Any]) -> Callable[[], Any]:
         def bind() -> bool:
             value = side()
+            value = _with_types(interpreter, value)
             if isinstance(value, ArrayValue):
                 value = binding.bind_item(interpreter, "t", value)
             elif isinstance(value, Scalar) and names:  # what := names becomes another variable where the sides meet
@@ -146,6 +147,12 @@ def either(
             raise interpreter.failed  # on both sides, so there is no value
         raise NotYetKnown  # both sides are calls of the function that is being read
     return interpreter.env.pop(name)
+
+
+def _with_types(interpreter: Interpreter, value: Any) -> Any:
+    if isinstance(value, TupleValue) and value.identity not in identities.held(interpreter):
+        return replace(value, items=tuple(_with_types(interpreter, item) for item in value.items))
+    return with_types(interpreter.build, value) if isinstance(value, Scalar) else value
 
 
 def comparison(interpreter: Interpreter, node: ast.Compare) -> Any:

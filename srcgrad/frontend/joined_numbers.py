@@ -36,8 +36,17 @@ def join_scalars(x: Scalar, y: Scalar) -> Scalar:
     """A number of the type that a variable for either has."""
     dtype, weak = _common_type(x, y)
     first, second = types_of(None, x), types_of(None, y)
-    types = first if as_one(first, second) else first | second
-    return Scalar(Var("", dtype), weak, several(types))
+    return Scalar(Var("", dtype), weak, several(_types_of_either(first, second)))
+
+
+def _types_of_either(x: frozenset[ScalarType], y: frozenset[ScalarType]) -> frozenset[ScalarType]:
+    if as_one(x, y):
+        return x
+    for one, other in ((x, y), (y, x)):
+        is_no_wider = bound_of(other) is None and max(map(rank, other)) <= min(map(rank, one))
+        if bound_of(one) is not None and (bound_of(one) is bound_of(other) or is_no_wider):
+            return TypesOf.of(one | other, bound_of(one), is_exact=False)
+    return x | y
 
 
 def _common_type(x: Scalar, y: Scalar) -> tuple[np.dtype, bool]:
@@ -83,7 +92,7 @@ def of_either_types(x: Any, y: Any) -> Any:
     """One variable, of whatever types it holds at the end of two branches."""
     if not isinstance(x, Scalar) or not isinstance(y, Scalar) or x.types == y.types:
         return x
-    return replace(x, types=several(types_of(None, x) | types_of(None, y)))
+    return replace(x, types=several(_types_of_either(types_of(None, x), types_of(None, y))))
 
 
 def fits(expr: Expr, dtype: np.dtype) -> bool:
@@ -95,26 +104,35 @@ def fits(expr: Expr, dtype: np.dtype) -> bool:
 def is_as(x: Scalar, y: Scalar) -> bool:
     """Does the variable of one do for the other?"""
     is_one = x.dtype == y.dtype and x.weak == y.weak and x.types == y.types
-    return is_one and source_of(x.types) is source_of(y.types)
+    return is_one and source_of(x.types) is source_of(y.types) and bound_of(x.types) is bound_of(y.types)
 
 
 class TypesOf(frozenset[ScalarType]):
     """The types of memory on different paths: what has these of this source has the type of that memory, on each path.
 
-    A union with others is of no source.  `narrow_if`: where this does not hold, the type is the widest of these.
+    A union with others is of no source, or `is_exact` no more (0 or an element): of no wider type on each path.
+    `narrow_if`: where this does not hold, the type is the widest of these.
     """
 
     source: object = None
     narrow_if: Expr | None = None
+    is_exact: bool = True
 
     @staticmethod
-    def of(types: frozenset[ScalarType], source: object, narrow_if: Expr | None = None) -> TypesOf:
+    def of(
+        types: frozenset[ScalarType], source: object, narrow_if: Expr | None = None, is_exact: bool = True
+    ) -> TypesOf:
         made = TypesOf(types)
-        made.source, made.narrow_if = source, narrow_if
+        made.source, made.narrow_if, made.is_exact = source, narrow_if if is_exact else None, is_exact
         return made
 
 
 def source_of(types: frozenset[ScalarType]) -> object:
+    return types.source if isinstance(types, TypesOf) and types.is_exact else None
+
+
+def bound_of(types: frozenset[ScalarType]) -> object:
+    """The memory whose type these are, or are no wider than, on each path."""
     return types.source if isinstance(types, TypesOf) else None
 
 
@@ -133,15 +151,28 @@ def of_a_common_source(
     """The types of what is made of an array's own elements and of what is no wider: those of that array."""
     numbers = [value for value in values if isinstance(value, (Scalar, ArrayValue))]
     joined = [types for value in numbers if len(types := types_of(builder, value)) > 1]
-    if not joined or {kind.dtype for kind in made} != {kind.dtype for kind in joined[0]}:
+    if not joined or bound_of(joined[0]) is None or any(bound_of(types) is not bound_of(joined[0]) for types in joined):
         return made
-    if not all(as_one(joined[0], types) for types in joined):
-        return made
-    for kind in joined[0]:
-        on_path = [_as(v, replace(kind, weak=False)) if len(types_of(builder, v)) > 1 else v for v in numbers]
-        if dtype_of(on_path) != kind.dtype:
-            return made
-    return TypesOf.of(made, source_of(joined[0]), narrow_if(joined[0]))
+    exact = [types for types in joined if source_of(types) is not None]
+    kinds = exact[0] if exact else frozenset().union(*joined)
+    is_exact = bool(exact) and {kind.dtype for kind in made} == {kind.dtype for kind in kinds}
+    for kind in kinds:
+        for on_path in product(*(_no_wider(builder, value, kind) for value in numbers)):
+            dtype = dtype_of(on_path)
+            is_exact = is_exact and dtype == kind.dtype
+            if rank(ScalarType(dtype)) > rank(kind):
+                return made
+    return TypesOf.of(made, bound_of(joined[0]), narrow_if((exact or joined)[0]), is_exact)
+
+
+def _no_wider(builder: Builder, value: Any, kind: ScalarType) -> list[Any]:
+    """What it may be where the memory that it is of has this type."""
+    types = types_of(builder, value)
+    if len(types) == 1:
+        return [value]
+    if source_of(types) is not None:
+        return [_as(value, replace(kind, weak=False))]
+    return [_as(value, own) for own in sorted(types, key=str) if rank(own) <= rank(kind)]
 
 
 def types_of(builder: Builder | None, value: Scalar | ArrayValue) -> frozenset[ScalarType]:

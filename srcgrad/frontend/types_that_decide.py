@@ -19,12 +19,13 @@ from .arithmetic import PYTHON_KINDS, loop_dtypes
 from .builder import Builder
 from .joined_numbers import (
     are_joined,
-    as_one,
+    bound_of,
     narrow_if,
     of_a_common_source,
     on_each_path,
     rank,
     refuse_joined,
+    source_of,
     types_of,
 )
 from .types import ScalarType
@@ -189,7 +190,8 @@ def check_write(builder: Builder, array: Array, value: Any, op: str | None) -> N
 def _is_cut(builder: Builder, memory: frozenset[ScalarType], kind: ScalarType, value: Any, op: str | None) -> bool:
     """Does a write change what is stored, where the memory is of this kind?"""
     value = value if isinstance(value, (Scalar, ArrayValue)) else None
-    is_own = value is not None and as_one(memory, types_of(builder, value))
+    is_own = value is not None and bound_of(types_of(builder, value)) is not None
+    is_own = is_own and bound_of(types_of(builder, value)) is source_of(memory)
     current = ArrayValue((), Load(Array("", kind.dtype, ()), ()))
     for (stored,) in [[current]] if is_own else on_each_path(builder, [value]):
         if op is not None and stored is not None:
