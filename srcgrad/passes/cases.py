@@ -19,16 +19,20 @@ from dataclasses import dataclass
 from functools import reduce
 
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Call, Expr, Var, both
+from ..ir.expressions import BOOL, INT64, Call, Dim, Expr, Load, Var, both
 from ..ir.names import Names
-from ..ir.nodes import Assign, Block, For, If, Stmt
+from ..ir.nodes import Assign, Block, For, If, Stmt, While
 from ..ir.walk import (
     blocks,
     expressions,
     loads,
+    map_expressions,
     numbers_set,
+    rewrite,
+    rewrite_block,
     statements,
     subexpressions,
+    substitute,
     substituted,
     variables,
     with_blocks,
@@ -57,20 +61,55 @@ def case_of(loop: For, signs: Signs, names: Names, own: Callable[[str], bool]) -
     """
     changed = effects(loop.body).writes | {loop.index}
     lengths = list(dict.fromkeys(_lengths_to_divide(loop, changed)))
-    numbers = list(dict.fromkeys(_numbers_of_parts(loop, changed, signs)))
-    if not (lengths or numbers):
+    least: dict[Expr, Expr] = dict.fromkeys(_numbers_of_parts(loop, changed, signs), affine.ZERO)
+    least |= dict.fromkeys(_divisors(loop, changed, signs), affine.ONE)
+    if not (lengths or least):
         return None
     divided = [affine.equals(Call("mod", (n, affine.integer(by)), INT64), affine.ZERO) for n, by in lengths]
-    natural = {v: Var(names.fresh(v.name), INT64) for v in numbers}
-    asked: list[Expr] = [*divided, *(Call("ge", (v, affine.ZERO), BOOL) for v in numbers)]
-    ahead = tuple(Assign(new, Call("maximum", (v, affine.ZERO), INT64)) for v, new in natural.items())
+    greater = {number: Var(names.fresh(_name_of(number)), INT64) for number in least}
+    asked: list[Expr] = [*divided, *(Call("ge", (number, bound), BOOL) for number, bound in least.items())]
+    ahead = tuple(Assign(new, Call("maximum", (old, least[old]), INT64)) for old, new in greater.items())
     body = loop.body
     if divided:
         body = _asking(body, reduce(both, divided))
+    lengths_said = lambda node: greater[node] if isinstance(node, Dim) and node in greater else node
     indices = effects(body).indices
     inside = sorted((v for v in numbers_set(body) - indices if own(v.name)), key=lambda v: v.name)
-    body = substituted(body, {**natural, **{v: Var(names.fresh(v.name), v.dtype) for v in inside}})
-    return Case(reduce(both, asked), ahead, with_blocks(loop, (body,)))  # type: ignore[arg-type]
+    others = {v: Var(names.fresh(v.name), v.dtype) for v in inside}
+    (said,) = substituted((with_blocks(loop, (body,)),), {**greater, **others})
+    (said,) = rewrite_block((said,), lambda stmt: (map_expressions(stmt, lambda expr: rewrite(expr, lengths_said)),))
+    assert isinstance(said, For)
+    return Case(reduce(both, asked), ahead, said)
+
+
+def conjuncts(condition: Expr) -> frozenset[Expr]:
+    """What has to hold for it to hold; h > 0 is h >= 1."""
+    match condition:
+        case Call(op="and", args=(x, y)) if condition.dtype == BOOL:
+            return conjuncts(x) | conjuncts(y)
+        case Call(op="gt", args=(x, y)) if x.dtype == y.dtype == INT64:
+            return frozenset({Call("ge", (x, affine.add(y, affine.ONE)), BOOL)})
+    return frozenset({condition})
+
+
+def holding_in(stmt: Stmt, holding: frozenset[Expr]) -> tuple[frozenset[Expr], ...]:
+    """What holds where each block of a statement begins, by what does where it stands itself."""
+    match stmt:
+        case If(condition=condition):
+            return holding | conjuncts(condition), holding
+        case While(condition=condition):
+            return (unchanged(holding, stmt) | conjuncts(condition),)
+    return (unchanged(holding, stmt),) * len(blocks(stmt))
+
+
+def unchanged(holding: frozenset[Expr], stmt: Stmt) -> frozenset[Expr]:
+    """Of conditions those that hold behind the statement, too: of numbers that it leaves alone."""
+    changed = {*effects((stmt,)).writes, *effects((stmt,)).sums} if holding else set()
+    return frozenset(each for each in holding if not (variables(each) & changed or _reads_memory(each)))
+
+
+def _reads_memory(expr: Expr) -> bool:
+    return any(isinstance(node, (Load, Dim)) for node in subexpressions(expr))
 
 
 def _lengths_to_divide(loop: For, changed: set[Var]) -> Iterator[tuple[Expr, int]]:
@@ -88,13 +127,45 @@ def _lengths_to_divide(loop: For, changed: set[Var]) -> Iterator[tuple[Expr, int
 
 
 def _numbers_of_parts(loop: For, changed: set[Var], signs: Signs) -> Iterator[Var]:
-    """The numbers that may be negative of which quotients, remainders or bits are asked in the loop."""
+    """The numbers that may be negative of which quotients, remainders or bits are asked in the loop.
+
+    And what those are multiplied by.
+    """
     for stmt in statements(loop.body):
         for node in (node for expr in expressions(stmt) for node in subexpressions(expr)):
-            if isinstance(node, Call) and node.op in OF_PARTS and node.dtype == INT64:
+            if isinstance(node, Call) and node.dtype == INT64 and (_is_part(node) or _is_product_of_parts(node)):
                 for v in sorted(variables(node) - changed, key=lambda v: v.name):
                     if v.dtype == INT64 and not signs.is_natural(v):
                         yield v
+
+
+def _is_part(expr: Expr) -> bool:
+    return isinstance(expr, Call) and expr.op in OF_PARTS
+
+
+def _is_product_of_parts(expr: Call) -> bool:
+    return expr.op == "mul" and any(map(_is_part, expr.args))
+
+
+def _divisors(loop: For, changed: set[Var], signs: Signs) -> Iterator[Expr]:
+    """The numbers, and the lengths, that have to be 1 at least for nothing to be divided by 0 in the loop."""
+    inside = statements(loop.body)
+    copies: dict[Var, Expr] = {s.var: s.value for s in inside if isinstance(s, Assign) and _is_asked(s.value)}
+    for stmt in inside:
+        for node in (node for expr in expressions(stmt) for node in subexpressions(expr)):
+            match node:
+                case Call(op="floordiv" | "mod", args=(_, by)) if node.dtype == INT64 and not loads(by):
+                    by = substitute(by, copies)
+                    if not (variables(by) & changed or signs.is_natural(affine.sub(by, affine.ONE))):
+                        yield from (part for part in subexpressions(by) if _is_asked(part))
+
+
+def _is_asked(part: Expr) -> bool:
+    return isinstance(part, Dim) or (isinstance(part, Var) and part.dtype == INT64)
+
+
+def _name_of(number: Expr) -> str:
+    return number.name if isinstance(number, Var) else "length"
 
 
 def _asking(block: Block, condition: Expr) -> Block:
@@ -108,4 +179,4 @@ def _asking(block: Block, condition: Expr) -> Block:
     return tuple(out)
 
 
-__all__ = ["Case", "case_of"]
+__all__ = ["Case", "case_of", "conjuncts", "holding_in", "unchanged"]

@@ -20,7 +20,7 @@ from ..ir.expressions import Expr, Var
 from ..ir.nodes import Alloc, Block, For, Function, If, Invoke, Stmt, Swap, While, leaves
 from ..ir.walk import blocks, statements, variables, with_blocks
 from .apart import Apart, Bounded
-from .cases import case_of
+from .cases import case_of, conjuncts, holding_in, unchanged
 from .defined_indices import accesses_by_definition
 from .effects import (
     Access,
@@ -74,6 +74,7 @@ class _Finder:
         self.uses.update(self.handed_back)
         self.uses.update(param.name for param in function.params)
         self.inside: dict[int, tuple[For, Counter[str]]] = {}
+        self.holding: frozenset[Expr] = frozenset()  # conditions that hold where we are
 
     def block(
         self,
@@ -93,12 +94,17 @@ class _Finder:
                 out, stmt = self.with_own_scratch(out, stmt)
             cases = self.by_cases(stmt, around, rest, values) if self.in_cases and isinstance(stmt, For) else None
             if cases is not None:
-                stmt = cases
-            elif blocks(stmt):
+                out += cases
+                continue
+            if blocks(stmt):
                 inner = (*around, Bounded.of(stmt, values)) if isinstance(stmt, For) else around
                 behind = ((stmt,), *rest) if isinstance(stmt, (For, While)) else rest
-                known = values_within(stmt, values)
-                stmt = with_blocks(stmt, tuple(self.block(b, inner, behind, known) for b in blocks(stmt)))
+                known, holding = values_within(stmt, values), self.holding
+                parts: list[Block] = []
+                for part, own in zip(blocks(stmt), holding_in(stmt, holding), strict=True):
+                    self.holding = own
+                    parts.append(self.block(part, inner, behind, known))
+                self.holding, stmt = holding, with_blocks(stmt, tuple(parts))
             if isinstance(stmt, For):
                 bounded = Bounded.of(stmt, values)
                 if stmt.ordered and self.is_independent(stmt, (*around, bounded), rest, values):
@@ -106,13 +112,14 @@ class _Finder:
                 if self.guarded:  # for who asks the same again
                     stmt = replace(stmt, start=bounded.by_names.start, stop=bounded.by_names.stop)
             values = values_behind(stmt, values)
+            self.holding = unchanged(self.holding, stmt)
             out.append(stmt)
         return tuple(out)
 
     def by_cases(
         self, loop: For, around: tuple[Bounded, ...], later: tuple[Block, ...], values: Mapping[Var, Expr]
-    ) -> If | None:
-        """The loop as it is in one case, in which it is independent, and as it is in the other one."""
+    ) -> Block | None:
+        """The loop as it is in one case, in which it is independent, and as it is in the other one, if there may be."""
         case = case_of(loop, self.signs, self.names, lambda name: self.lives_in(name, loop)) if loop.ordered else None
         if case is None or self.is_independent(loop, (*around, Bounded.of(loop, values)), later, values):
             return None
@@ -124,7 +131,9 @@ class _Finder:
         self.in_cases = False
         here, there = (self.block((each,), around, later, values) for each in (case.loop, loop))
         self.in_cases = True
-        return If(case.condition, (*case.ahead, *here), there, span=loop.span)
+        if conjuncts(case.condition) <= self.holding:
+            return (*case.ahead, *here)
+        return (If(case.condition, (*case.ahead, *here), there, span=loop.span),)
 
     def is_independent(
         self, loop: For, bounded: tuple[Bounded, ...], later: tuple[Block, ...], values: Mapping[Var, Expr]

@@ -19,7 +19,7 @@ from ..ir.expressions import INT64, Call, Const, Expr, Var
 from ..ir.nodes import For
 from ..ir.walk import loads, substituted, variables
 from .effects import Access, effects
-from .quotients import Least, arithmetic, divided, divisors, least_shifts
+from .quotients import Least, arithmetic, divided, divisors, factors_of, is_a_power, least_shifts
 from .ranges import Ranges
 from .remainders import Remainder, Zero
 
@@ -49,10 +49,31 @@ def are_apart_by_parts(ranges: Ranges, a: Access, b: Access, depth: int) -> bool
 
 
 def _is_steady(by: Expr, ranges: Ranges) -> bool:
-    """Is it one number in all iterations, greater than 0 where anything is divided by it?"""
+    """Is it one number in all iterations, greater than 0?
+
+    By 0 NumPy's integers are 0, and so are those of compiled code: all iterations touch one element.
+    """
     if loads(by) or variables(by) & ranges.varies:
         return False
-    return by.value > 0 if isinstance(by, Const) else ranges.is_natural(by)
+    return (
+        is_a_power(by, ranges.signs.powers.__contains__)
+        or ranges.is_natural(affine.sub(by, affine.ONE))
+        or (_times(ranges, by) is not None and ranges.is_natural(by))
+    )
+
+
+def _times(ranges: Ranges, by: Expr) -> Expr | None:
+    """n, of a loop up to n * by, which has no iteration where that is 0."""
+    low, high = ranges.signs.ends(ranges.loop)
+    terms, constant = affine.affine(affine.add(high, affine.ONE))
+    if len(terms) != 1 or constant or not ranges.is_natural(low):
+        return None
+    ((term, count),) = terms
+    factors = factors_of(term)
+    if by not in factors:
+        return None
+    factors.remove(by)
+    return affine.mul(affine.integer(count), affine.product(tuple(factors)))
 
 
 def _parts(access: Access) -> Iterator[Expr]:
@@ -114,7 +135,8 @@ def _parts_of(ranges: Ranges, by: Expr) -> Parts | None:
     body = substituted(loop.body, {index: affine.add(affine.mul(by, quotient), rest)})
     inner = For(rest, affine.ZERO, by, affine.ONE, body)
     last = Call("floordiv", (high, by), INT64)
-    outer = For(quotient, affine.ZERO, affine.add(last, affine.ONE), affine.ONE, (inner,))
+    stop = _times(ranges, by) or affine.add(last, affine.ONE)
+    outer = For(quotient, affine.ZERO, stop, affine.ONE, (inner,))
     array = ranges.array
     return Parts(
         index,

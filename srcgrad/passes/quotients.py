@@ -138,7 +138,7 @@ def without_bits_twice(expr: Expr) -> Expr:
 
 
 def divisors(exprs: Iterable[Expr], index: Var) -> Iterator[Expr]:
-    """What the index is divided by, which is not 0 then."""
+    """What the index is divided by."""
     for expr in exprs:
         for node in _computed(expr):
             match node:
@@ -213,7 +213,7 @@ def _by_base(expr: Expr, base: Expr) -> tuple[Expr, Expr]:
         return high, low
     ((unit, often),) = base_terms
     for term, count in terms:
-        factors = [unit] if term == unit else _factors(term)
+        factors = [unit] if term == unit else factors_of(term)
         if unit in factors and count // often:
             factors.remove(unit)
             more = affine.mul(affine.integer(count // often), affine.product(tuple(factors)))
@@ -222,10 +222,10 @@ def _by_base(expr: Expr, base: Expr) -> tuple[Expr, Expr]:
     return high, low
 
 
-def _factors(term: Expr) -> list[Expr]:
+def factors_of(term: Expr) -> list[Expr]:
     match term:
         case Call(op="mul", args=(x, y)):
-            return [*_factors(x), *_factors(y)]
+            return [*factors_of(x), *factors_of(y)]
     return [term]
 
 
@@ -238,4 +238,4 @@ def _multiplied_out(expr: Expr) -> Expr:
     return products.multiplied_out(expr) if expr.dtype == INT64 else expr
 
 
-__all__ = ["arithmetic", "divided", "divisors", "is_a_power", "least_shifts", "without_bits_twice"]
+__all__ = ["arithmetic", "divided", "divisors", "factors_of", "is_a_power", "least_shifts", "without_bits_twice"]

@@ -50,7 +50,11 @@ class Signs:
         self.naturals = set(makes) - params  # the largest set of which it holds
         while refuted := {v for v in self.naturals if not all(map(self._stays_natural, makes[v]))}:
             self.naturals -= refuted
-        self.least = {v: k for v in self.naturals if (k := min(map(self._least, makes[v])))}
+        by_itself = {v: min(map(self._least, makes[v])) for v in self.naturals}
+        self.least = {v: max(k, 1) for v, k in by_itself.items()}  # the most of which it holds
+        while refuted := {v for v, k in self.least.items() if k > by_itself[v] and k > min(map(self._least, makes[v]))}:
+            self.least |= {v: by_itself[v] for v in refuted}
+        self.least = {v: k for v, k in self.least.items() if k}
         self.powers = set(makes) - params  # of two: the largest set of which it holds
         while refuted := {v for v in self.powers if not all(map(self._stays_a_power, makes[v]))}:
             self.powers -= refuted
@@ -101,10 +105,17 @@ class Signs:
         return extremes(loop)
 
     def _least(self, stmt: Stmt) -> int:
-        """What a variable is at least that the statement sets, one that is never negative: t = x % 2 + 1."""
-        if not isinstance(stmt, Assign):
-            return 0
-        terms, constant = affine.affine(stmt.value)
+        """What a variable is at least that the statement sets, one that is never negative: t = x % 2 + 1, max(h, 1)."""
+        match stmt:
+            case Assign(value=value):
+                return self._least_of(value)
+            case Pop(stack=stack):
+                return min(self._least_of(s.value) for s in self.pushed[stack.name] if isinstance(s.value, Expr))
+        return 0
+
+    def _least_of(self, expr: Expr) -> int:
+        terms, constant = affine.affine(expr)
+        constant += sum(c * max(self.least.get(t, 0), _greatest_number(t)) for t, c in terms)  # type: ignore[call-overload]
         return max(constant, 0) if all(c > 0 and self.is_natural(t) for t, c in terms) else 0
 
     def is_natural(self, expr: Expr) -> bool:
@@ -200,6 +211,14 @@ def _quotient(term: Expr) -> tuple[Expr, int] | None:
         case Call(op="rshift", args=(x, Const(value=int(d)))) if 0 <= d < 62:
             return x, 2**d
     return None
+
+
+def _greatest_number(term: Expr) -> int:
+    """Of what is the greatest of some: of the numbers among them, the greatest; else 0."""
+    match term:
+        case Call(op="maximum" | "max", args=args):
+            return max((int(arg.value) for arg in args if isinstance(arg, Const)), default=0)
+    return 0
 
 
 def _direction(term: Expr, index: Var) -> int:

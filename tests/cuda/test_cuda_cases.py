@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from test_cuda_apart import is_as_on_a_cpu
 
+from srcgrad import grad
+
 RNG = np.random.default_rng(22)
 X, Y = RNG.uniform(0.5, 1.5, (2, 16))
 
@@ -158,11 +160,102 @@ def butterflies(x, h):
         (sorted_pairs, ("x",), (X, -4)),
         (butterflies, ("x",), (X, 4)),
         (butterflies, ("x",), (X, 2)),
+        (butterflies, ("x",), (X, -2)),
+        (butterflies, ("x",), (X[:0], 3)),
     ],
 )
 def test_masks(function: Callable[..., Any], wrt: tuple[str, ...], arguments: tuple[Any, ...]) -> None:
     """y[b | h] of an h below 0 may be any element: one thread goes through them."""
     text = is_as_on_a_cpu(function, wrt, arguments)
     host = text[text.rindex("\ndef ") :]
-    assert "if h >= 0:" in host and "else:" in host
+    assert f"if h >= {int(function is butterflies)}:" in host and "else:" in host
     assert "# one thread" not in host[: host.index("else:")]
+
+
+# ----------------------------------------------------------------------------------------- what may be divided by 0
+
+
+def by_the_length_of_another(x, w):
+    m = len(w)
+    x = x.copy()
+    for k in range(x.shape[0] // 2):
+        a = k // m * 2 * m + k % m
+        u, v = x[a], x[a + m]
+        x[a] = u + v * v
+        x[a + m] = u * v
+    return x
+
+
+def by_a_difference(x, h):
+    """That h is 1 at least says nothing of h - 1."""
+    y = np.zeros(x.shape[0])
+    for k in range(x.shape[0]):
+        y[k // (h - 1) * (h - 1) + k % (h - 1)] = x[k] * x[k]
+    return 2.0 * x * y
+
+
+def in_halves(x):
+    n = x.shape[0]
+    x = x.copy()
+    h = n // 2
+    while h > 0:
+        for k in range(n // 2):
+            a = k // h * 2 * h + k % h
+            u, v = x[a], x[a + h]
+            x[a] = u + v
+            x[a + h] = (u - v) * u
+        h //= 2
+    return x
+
+
+def down_to_nothing(x, steps):
+    """The last step, of a length that is 0, is one element for all."""
+    n = x.shape[0]
+    x = x.copy()
+    h = n // 4
+    for _ in range(steps):
+        for k in range(n // 4):
+            a = k // h * 2 * h + k % h
+            u, v = x[a], x[a + h]
+            x[a] = 0.5 * u + v * v
+            x[a + h] = u * v
+        h //= 2
+    return x
+
+
+def turned(x, h, m):
+    """A matrix in one row: no iteration where m is 0."""
+    y = np.zeros(h * m)
+    for k in range(h * m):
+        y[k % m * h + k // m] = x[k] * x[k]
+    return y
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "asked"),
+    [
+        (by_the_length_of_another, (X, X[:2]), "if w.shape[0] >= 1:"),
+        (by_a_difference, (X, 5), ""),
+        (in_halves, (X,), ""),
+        (in_halves, (X[:1],), ""),
+        (down_to_nothing, (X, 2), "if h >= 1:"),
+        *((turned, (np.concatenate([X, Y])[: h * m], h, m), "m >= 1 and h >= 0") for h, m in ((4, 4), (1, 7), (7, 1))),
+        *((turned, (np.concatenate([X, Y])[: h * m], h, m), "m >= 1 and h >= 0") for h, m in ((5, 3), (0, 4), (4, 0))),
+        (turned, (X[:6], -2, -3), "m >= 1 and h >= 0"),
+    ],
+)
+def test_divisors(function: Callable[..., Any], arguments: tuple[Any, ...], asked: str) -> None:
+    text = is_as_on_a_cpu(function, ("x",), arguments)
+    assert asked in text
+    assert ("by_one(" in text) == bool(asked or function is by_a_difference)
+
+
+@pytest.mark.parametrize(("function", "arguments"), [(butterflies, (X, 0)), (by_a_difference, (X, 1))])
+def test_divisors_that_are_0(function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    """Compiled code has 0 for k // 0, for all k: those iterations meet, and one thread goes through them."""
+    on_device, plain = (grad(function, wrt=("x",), **how) for how in ({"target": "cuda"}, {"jit": False}))
+    wanted = plain.value_and_backward(*arguments, v=Y)
+    for got, want in zip(on_device.value_and_backward(*arguments, v=Y), wanted, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-12)
+    text = on_device.source(*arguments, v=Y)
+    assert "by_one(" in text[text.index("else:") if function is not by_a_difference else 0 :]
