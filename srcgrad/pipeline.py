@@ -28,6 +28,7 @@ from .passes.add_apart import add_apart
 from .passes.alternate import alternate
 from .passes.assemble import assemble
 from .passes.behind_branches import behind_branches
+from .passes.by_quotients import by_quotients
 from .passes.callees import everywhere
 from .passes.change_places import change_places
 from .passes.check_rows import check_rows
@@ -123,6 +124,7 @@ from .passes.store_once import store_once
 from .passes.stored_later import stored_later
 from .passes.sum_around import sum_around
 from .passes.sums_in_parts import sums_in_parts
+from .passes.sums_of_groups import sums_of_groups
 from .passes.sweep_and_add import sweep_and_add
 from .passes.sweeps_in_strips import sweeps_in_strips
 from .passes.take_over import take_over
@@ -265,6 +267,7 @@ ON_A_GPU: tuple[Pass, ...] = (
     resolve_views,  # a kernel has no handles on parts of arrays
     lengths_of_arrays,  # `n` and `u.shape[0]` are one length
     independent_as_they_are,  # loops of the sweep's own too: the products that each row of a matrix makes
+    by_quotients,  # behind resolve_views: rows of a few elements that were made one row
     scalar_arrays,  # sums and means that keep their axes
     add_apart,  # so do those without axes
     keep_threads,  # before fuse and store_once: a number of each column's, instead of a kernel for each row
@@ -463,6 +466,9 @@ def passes_for(kind: str, options: Options) -> tuple[Pass, ...]:
     if options.target == "cuda":
         steps = _with(steps, find_independent, ANY_ORDER_ON_A_GPU)
         steps = _with(steps, greatest_at_once, (greatest_by_all_threads,))
+        steps = _with(
+            steps, prove_bounds, (by_quotients, sums_of_groups, prove_bounds)
+        )  # ends of loops say what is inside
         if kind in ("forward", "pullback"):  # both halves have to agree, and each sees its own alone in the end
             steps = _with(steps, keep, (keep, keep_in_rows, forward_again))
         return _chosen((*steps, *ON_A_GPU))

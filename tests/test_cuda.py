@@ -31,8 +31,8 @@ SIMULATED = {
         650,
     ),
     "rows": (
-        named("held steps checkpoints first_steps remainders scans flat in_parallel apart bits cases narrow"),
-        669,
+        named("quotients held steps checkpoints first_steps remainders scans flat in_parallel apart bits cases narrow"),
+        830,
     ),
 }
 SOME = (
@@ -48,7 +48,10 @@ VIRTUAL = {
     "programs": ([*named("programs"), "-k", f"({SOME}) and not (conjugate and float32)"], 10),
     "launches": (named("launches replayed errors arrays virtual arithmetic narrow"), 125),
     "loops": (named("kept sums again layouts strides"), 95),
-    "parts": ([*named("steps library"), "-k", "not float32 and (test_cuda_steps or long_sums)"], 22),
+    "parts": (
+        [*named("steps library quotients"), "-k", "not float32 and (test_cuda_steps or long_sums or by_any_number)"],
+        35,
+    ),
     "scans": (
         [
             *named("scans flat extremes"),

@@ -8,7 +8,7 @@ for i in range(n):              →       f_i, by a thread for each of i in rang
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -304,9 +304,8 @@ class Kernels:
             rest = (body[position + 1 :], (loop,), *later)
             lanes = self.lanes(stmt, shared, colliding, rest, (*self.around, loop))
             if lanes is not None:
-                length = affine.sub(lanes.stop, lanes.start)
-                if width is None and not loads(length) and not variables(length) & changed:
-                    width = length
+                fixed = (w for w in _widths(lanes) if not loads(w) and not variables(w) & changed)
+                width = next(fixed, None) if width is None else width
                 out.append(lanes)
             elif isinstance(stmt, (Assign, Comment)):
                 out.append(stmt)
@@ -410,6 +409,14 @@ class _Rows:
 
     body: Block
     width: Expr
+
+
+def _widths(loop: Lanes) -> Iterator[Expr]:
+    """How long it is, or how long at most: rows but for the last one, range(i, min(i + h, n))."""
+    yield affine.sub(loop.stop, loop.start)
+    match loop.stop:
+        case Call(op="minimum" | "min", args=args):
+            yield from (affine.sub(end, loop.start) for end in args)
 
 
 def _with_index(loop: For, index: Expr) -> Block:

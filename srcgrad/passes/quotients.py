@@ -172,12 +172,12 @@ def _quotient_or_rest(op: str, x: Expr, other: Expr, by: Expr, is_natural: Holds
     high, low = _by_base(x, by)
     room = affine.sub(affine.sub(by, affine.ONE), low)
     if times is not None and is_natural(low) and is_natural(room):
-        above = high if times == 1 and op == "floordiv" else affine.ZERO if times == 1 else _by_number(op, high, times)
+        above = high if times == 1 and op == "floordiv" else affine.ZERO if times == 1 else by_number(op, high, times)
         return above if op == "floordiv" else affine.add(_product(by, above), low)
-    return _by_number(op, x, int(other.value)) if isinstance(other, Const) and other.value > 0 else None
+    return by_number(op, x, int(other.value)) if isinstance(other, Const) and other.value > 0 else None
 
 
-def _by_number(op: str, x: Expr, by: int) -> Expr:
+def by_number(op: str, x: Expr, by: int) -> Expr:
     """x // by or x % by: 2 * q + 1 is q twice, and 1."""
     terms, constant = affine.affine(x)
     whole = affine.from_affine(tuple((t, c // by) for t, c in terms if c % by == 0), constant // by)
@@ -238,4 +238,13 @@ def _multiplied_out(expr: Expr) -> Expr:
     return products.multiplied_out(expr) if expr.dtype == INT64 else expr
 
 
-__all__ = ["arithmetic", "divided", "divisors", "factors_of", "is_a_power", "least_shifts", "without_bits_twice"]
+__all__ = [
+    "arithmetic",
+    "by_number",
+    "divided",
+    "divisors",
+    "factors_of",
+    "is_a_power",
+    "least_shifts",
+    "without_bits_twice",
+]

@@ -139,6 +139,11 @@ def index_in_base(view: View, index: tuple[Expr, ...], lengths: Lengths) -> tupl
             groups = _split(dims, whole, lengths.said)
             if groups is not None:
                 return tuple(_raveled(index[group], dims[group]) for group in groups)
+            merged = _merged(dims, whole, lengths.said)
+            if merged is not None:
+                return tuple(
+                    at for part, group in zip(index, merged, strict=True) for at in _unraveled(part, whole[group])
+                )
             return _unraveled(_raveled(index, dims), whole)
     raise AssertionError(f"not a view of all elements: {view}")
 
@@ -159,6 +164,23 @@ def _split(dims: tuple[Expr, ...], given: tuple[Expr, ...], said: Callable[[Expr
         groups.append(slice(first, end))
         first = end
     return groups if first == len(dims) else None
+
+
+def _merged(dims: tuple[Expr, ...], given: tuple[Expr, ...], said: Callable[[Expr], Expr]) -> list[slice] | None:
+    """The given axes that each axis of the view is made of, as (2 * n, 2 * m) is of (n, 2, m, 2)."""
+    dims, given = tuple(map(said, dims)), tuple(map(said, given))
+    groups: list[slice] = []
+    first = 0
+    for length in dims:
+        fits = (
+            end for end in range(first + 1, len(given) + 1) if affine.same(affine.product(given[first:end]), length)
+        )
+        end = next(fits, None)
+        if end is None:
+            return None
+        groups.append(slice(first, end))
+        first = end
+    return groups if first == len(given) else None
 
 
 def _is_split(length: Expr, parts: tuple[Expr, ...]) -> bool:

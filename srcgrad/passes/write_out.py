@@ -127,7 +127,7 @@ class WrittenOut:
             values: dict[Var, Expr] = {loop.index: Const(trip, INT64)}
             values |= {var: Var(self.names.fresh(var.name), var.dtype) for var in private}
             # passes tell statements apart: what does not change is another object in each iteration, too
-            one = lambda stmt, values=values: _settled(with_fields(_with_values(stmt, values), {}))
+            one = lambda stmt, values=values: settled(with_fields(_with_values(stmt, values), {}))
             body = rewrite_block(loop.body, one)
             self.mentions.update(var for stmt in statements(body) for var in mentioned(stmt) if var in values.values())
             out += self.block(body)
@@ -165,7 +165,7 @@ def _with_values(stmt: Stmt, values: dict[Var, Expr]) -> Stmt:
     return map_expressions(stmt, lambda expr: substitute(expr, values))
 
 
-def _settled(stmt: Stmt) -> Block:
+def settled(stmt: Stmt) -> Block:
     """The statement, or the branch that the numbers of an iteration choose."""
     chosen = _decided(stmt.condition) if isinstance(stmt, If) else None
     if chosen is None:
@@ -213,4 +213,7 @@ def rewritten(block: Block, change: Callable[[Stmt], Block]) -> Block:
     return rewrite_block(block, with_adjoint)
 
 
-__all__ = ["COMPARISONS", "FEW", "WrittenOut", "rewritten", "trips_of", "variables_of", "with_adjoints", "write_out"]
+__all__ = [
+    "COMPARISONS", "FEW", "LONG", "WrittenOut",
+    "rewritten", "settled", "trips_of", "variables_of", "with_adjoints", "write_out",
+]  # fmt: skip
