@@ -31,8 +31,10 @@ SIMULATED = {
         650,
     ),
     "rows": (
-        named("quotients held steps checkpoints first_steps remainders scans flat in_parallel apart bits cases narrow"),
-        830,
+        named(
+            "quotients far held steps checkpoints first_steps remainders scans flat in_parallel apart bits cases narrow"
+        ),
+        900,
     ),
 }
 SOME = (

@@ -5,6 +5,9 @@ for i in range(n):                          if n % 2 == 0 and m % 2 == 0:
         if (i + j) % 2 == c:                        if n % 2 == 0 and m % 2 == 0: …        (what is known there)
             u[i, j] = u[(i + 1) % n, j]…    else:
                                                 for i: for j: …                            in order
+for i in range(w, n):                       if w >= 0:                                             y[i] is no y[-1]
+    y[i] = x[i - w]                             w_1 = max(w, 0)
+                                                for i in range(w_1, n): …
 for b in range(n):                          if h >= 0:
     if b & h == 0:                              h_1 = max(h, 0)
         y[b], y[b | h] = …                      for b: … h_1 …                             y[b | h] is no y[-2]
@@ -14,7 +17,7 @@ for b in range(n):                          if h >= 0:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -54,14 +57,26 @@ class Case:
     loop: For
 
 
-def case_of(loop: For, signs: Signs, names: Names, own: Callable[[str], bool]) -> Case | None:
-    """The case in which more is known of what the loop touches; None where nothing is asked that would help.
+def cases_of(loop: For, signs: Signs, names: Names, own: Callable[[str], bool]) -> Iterator[Case]:
+    """The cases in which more is known of what the loop touches, those of which less is asked first.
 
     `own`: is a name used nowhere but in the loop?  The loop that is not the other one has others for these.
     """
     changed = effects(loop.body).writes | {loop.index}
+    of_parts = dict.fromkeys(_numbers_of_parts(loop, changed, signs))
+    for numbers in dict.fromkeys(
+        (tuple(of_parts), tuple(of_parts | dict.fromkeys(_numbers_of_places(loop, changed, signs))))
+    ):
+        case = _case_of(loop, signs, names, own, numbers)
+        if case is not None:
+            yield case
+
+
+def _case_of(loop: For, signs: Signs, names: Names, own: Callable[[str], bool], numbers: Sequence[Var]) -> Case | None:
+    """The case in which these numbers are not negative, lengths are multiples, and nothing is divided by 0."""
+    changed = effects(loop.body).writes | {loop.index}
     lengths = list(dict.fromkeys(_lengths_to_divide(loop, changed)))
-    least: dict[Expr, Expr] = dict.fromkeys(_numbers_of_parts(loop, changed, signs), affine.ZERO)
+    least: dict[Expr, Expr] = dict.fromkeys(numbers, affine.ZERO)
     least |= dict.fromkeys(_divisors(loop, changed, signs), affine.ONE)
     if not (lengths or least):
         return None
@@ -139,6 +154,16 @@ def _numbers_of_parts(loop: For, changed: set[Var], signs: Signs) -> Iterator[Va
                         yield v
 
 
+def _numbers_of_places(loop: For, changed: set[Var], signs: Signs) -> Iterator[Var]:
+    """The numbers that may be negative by which it is said where loops begin, and which elements are set."""
+    exprs = [stmt.start for stmt in (loop, *statements(loop.body)) if isinstance(stmt, For)]
+    exprs += [part for a in effects(loop.body).accesses if a.writes for part in a.index if part is not None]
+    for expr in exprs:
+        for v in sorted(variables(expr) - changed, key=lambda v: v.name):
+            if v.dtype == INT64 and not signs.is_natural(v):
+                yield v
+
+
 def _is_part(expr: Expr) -> bool:
     return isinstance(expr, Call) and expr.op in OF_PARTS
 
@@ -179,4 +204,4 @@ def _asking(block: Block, condition: Expr) -> Block:
     return tuple(out)
 
 
-__all__ = ["Case", "case_of", "conjuncts", "holding_in", "unchanged"]
+__all__ = ["Case", "cases_of", "conjuncts", "holding_in", "unchanged"]

@@ -20,7 +20,7 @@ from ..ir.expressions import Expr, Var
 from ..ir.nodes import Alloc, Block, For, Function, If, Invoke, Stmt, Swap, While, leaves
 from ..ir.walk import blocks, statements, variables, with_blocks
 from .apart import Apart, Bounded
-from .cases import case_of, conjuncts, holding_in, unchanged
+from .cases import cases_of, conjuncts, holding_in, unchanged
 from .defined_indices import accesses_by_definition
 from .effects import (
     Access,
@@ -120,20 +120,22 @@ class _Finder:
         self, loop: For, around: tuple[Bounded, ...], later: tuple[Block, ...], values: Mapping[Var, Expr]
     ) -> Block | None:
         """The loop as it is in one case, in which it is independent, and as it is in the other one, if there may be."""
-        case = case_of(loop, self.signs, self.names, lambda name: self.lives_in(name, loop)) if loop.ordered else None
-        if case is None or self.is_independent(loop, (*around, Bounded.of(loop, values)), later, values):
+        if not loop.ordered or self.is_independent(loop, (*around, Bounded.of(loop, values)), later, values):
             return None
-        for stmt in case.ahead:
-            values = values_behind(stmt, values)
-        self.uses.update({name: n for name, n in uses((case.loop,)).items() if name not in self.uses})
-        if not self.is_independent(case.loop, (*around, Bounded.of(case.loop, values)), later, values):
-            return None
-        self.in_cases = False
-        here, there = (self.block((each,), around, later, values) for each in (case.loop, loop))
-        self.in_cases = True
-        if conjuncts(case.condition) <= self.holding:
-            return (*case.ahead, *here)
-        return (If(case.condition, (*case.ahead, *here), there, span=loop.span),)
+        for case in cases_of(loop, self.signs, self.names, lambda name: self.lives_in(name, loop)):
+            known = values
+            for stmt in case.ahead:
+                known = values_behind(stmt, known)
+            self.uses.update({name: n for name, n in uses((case.loop,)).items() if name not in self.uses})
+            if not self.is_independent(case.loop, (*around, Bounded.of(case.loop, known)), later, known):
+                continue
+            self.in_cases = False
+            here, there = (self.block((each,), around, later, known) for each in (case.loop, loop))
+            self.in_cases = True
+            if conjuncts(case.condition) <= self.holding:
+                return (*case.ahead, *here)
+            return (If(case.condition, (*case.ahead, *here), there, span=loop.span),)
+        return None
 
     def is_independent(
         self, loop: For, bounded: tuple[Bounded, ...], later: tuple[Block, ...], values: Mapping[Var, Expr]

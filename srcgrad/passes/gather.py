@@ -13,6 +13,8 @@
 Additions by a stride (u_b[2 * i - 1], u_b[2 * i], u_b[2 * i + 1]) are two such sums, of the elements 2 * p and of those
 beside them: what differs in its remainder never meets.  Of the former there is one addition, which stays where it is.
 
+Neighbours may be as far away as only the run tells (u_b[i + w], on a GPU): if they are near, which is asked ahead.
+
 An iteration that branches is said without branches first (`straight`).  What an iteration computes for it is computed
 once for each neighbour, so it has to be cheap: an element that several threads add to at one time costs more than a
 handful of multiplications (and the sum would come out in any order).
@@ -20,11 +22,11 @@ handful of multiplications (and the sum would come out in any order).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from ..ir import affine
-from ..ir.expressions import BOOL, Array, Call, Const, Dim, Expr, Load, Var, both
+from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Load, Var, both
 from ..ir.names import Names
 from ..ir.nodes import AddTo, Assign, Block, Comment, For, Function, If, Stmt, Store
 from ..ir.walk import (
@@ -33,6 +35,7 @@ from ..ir.walk import (
     map_expressions,
     rewrite,
     statements,
+    subexpressions,
     substitute,
     variables,
 )
@@ -40,13 +43,15 @@ from ..ir.wraps import back_from, step_of, unwound
 from ..rules.scalar import PRIMITIVES
 from .divided_once import divided_once, quotient
 from .nests import Memory, nest_of, with_nests
+from .offsets import Offset, in_strides, least_of, most_of
 from .rows_apart import with_rows_apart
 from .straight import Straight, arrays_written, straight
 
 FLAT = (AddTo, Assign, Comment, Store)
 DEAREST = 40  # additions that may be done again for a neighbour
+FARTHEST = 2  # times as far as a loop goes: nearly all that are asked have nothing to add, beyond that
 LARGEST_STRIDE = 8  # each remainder by it is a sum of its own
-Offset = tuple[int, ...]  # along each loop
+Remainders = tuple[int, ...]
 Around = tuple[Call | None, ...]  # along each loop: the place, where it goes around the ends of an axis
 
 
@@ -66,6 +71,7 @@ def gathered(
     `ours_alone`: sums of the user's keep their order.  `on_a_gpu`: iterations may branch, and no index is negative.
     """
     names, memory = function.info.names, Memory(function)
+    free = {loop.index for loop in statements(function.body) if isinstance(loop, For) and not loop.ordered}
 
     def change(stmt: Stmt, values: Mapping[Var, Expr]) -> Block | None:
         nest = nest_of(stmt, (*FLAT, If) if on_a_gpu else FLAT)
@@ -79,11 +85,11 @@ def gathered(
     def in_nest(loops: tuple[For, ...], body: Block) -> Block | None:
         out = None
         if not any(isinstance(s, If) for s in body):
-            out = Nest(loops, body, names, dearest, memory, ours_alone, on_a_gpu).gathered(written)
+            out = Nest(loops, body, names, dearest, memory, ours_alone, on_a_gpu, free).gathered(written)
         may_be_said = on_a_gpu and out is None and _adds_around(body)
         said = straight(body, names, memory.may_be_one) if may_be_said else None
         if said is not None:
-            out = Nest(loops, said.body, names, dearest, memory, ours_alone, on_a_gpu, said).gathered(written)
+            out = Nest(loops, said.body, names, dearest, memory, ours_alone, on_a_gpu, free, said).gathered(written)
         return out
 
     return replace(function, body=with_nests(function.body, change))
@@ -106,7 +112,7 @@ class Part:
     around: Around
     position: int
     slice: frozenset[int]
-    remainder: Offset
+    remainder: Remainders
 
     @property
     def to(self) -> tuple[Offset, Around]:
@@ -144,7 +150,8 @@ class Gathering:
 class Nest:
     """Loops over a straight body.
 
-    `dearest`: additions that may be done again for a neighbour.  `by_strides`: also of indices such as 2 * i + 1.
+    `dearest`: additions that may be done again for a neighbour.  `on_a_gpu`: also of indices such as 2 * i + 1, and
+    i + w.  `free`: indices of loops that run in any order, with these or around them.
     """
 
     def __init__(
@@ -155,18 +162,19 @@ class Nest:
         dearest: int,
         memory: Memory,
         ours_alone: bool,
-        by_strides: bool,
+        on_a_gpu: bool,
+        free: Set[Var],
         said: Straight | None = None,
     ) -> None:
         self.loops, self.body, self.names, self.dearest = loops, body, names, dearest
-        self.memory, self.ours_alone, self.by_strides, self.said = memory, ours_alone, by_strides, said
+        self.memory, self.ours_alone, self.on_a_gpu, self.free, self.said = memory, ours_alone, on_a_gpu, free, said
         self.indices = tuple(loop.index for loop in loops)
 
     def gathered(self, written: Callable[[Nest, Gathering], Block]) -> Block | None:
         """The loops that take the place of the nest; None where nothing is to be gained."""
         ahead: list[Stmt] = []
         behind: list[Stmt] = []
-        body = self.body
+        body, near = self.body, dict[Expr, None]()
         for array in dict.fromkeys(s.target.array for s in body if isinstance(s, AddTo) and isinstance(s.target, Load)):
             sums = self.sums(array, body)
             when = order_of(array, body, self.memory) if sums else None
@@ -178,13 +186,25 @@ class Nest:
                 if loops:
                     (ahead if when < 0 else behind).extend(self.where_it_runs(loops, array, parts, body))
                     gone |= {part.position for part in parts}
+                    near |= dict.fromkeys(self.are_near(parts))
             body = tuple(stmt for position, stmt in enumerate(body) if position not in gone)
         if body == self.body:
             return None
         kept = live(body)
         if self.said is not None:
             kept = self.said.in_branches(kept)
-        return (*ahead, *((self.around(kept),) if kept else ()), *behind)
+        out = (*ahead, *((self.around(kept),) if kept else ()), *behind)
+        pays = all_of(near)
+        return out if pays is None else (If(pays, out, (self.loops[0],)),)
+
+    def are_near(self, parts: list[Part]) -> Iterator[Expr]:
+        """What has to hold for neighbours to be near that are so far away as only the run tells."""
+        offsets = [part.offset for part in parts]
+        for loop, least, most in zip(self.loops, least_of(offsets), most_of(offsets), strict=True):
+            far = affine.sub(most, least)
+            if not isinstance(far, Const):
+                trips = affine.sub(loop.stop, loop.start)
+                yield Call("le", (far, affine.mul(affine.integer(FARTHEST), trips)), BOOL)
 
     def around(self, body: Block) -> Stmt:
         for loop in reversed(self.loops):
@@ -196,7 +216,7 @@ class Nest:
     def sums(self, array: Array, body: Block) -> list[list[Part]]:
         """The additions to an array by those that may meet, where they do: one iteration's with its neighbours'."""
         parts = self.parts(array, body)
-        by_remainder: dict[Offset, list[Part]] = {}
+        by_remainder: dict[Remainders, list[Part]] = {}
         for part in parts or ():
             by_remainder.setdefault(part.remainder, []).append(part)
         goes_around = parts is not None and any(any(part.around) for part in parts)
@@ -224,21 +244,29 @@ class Nest:
         base = self.offset(first, None) if first is not None else None
         if base is None:
             return None
-        parts = [self.in_strides(part, base, first) for part in parts]  # type: ignore[arg-type]
+        strides = self.strides(first)  # type: ignore[arg-type]
+        parts = [self.in_strides(part, base, strides) for part in parts]
+        if not all(self.is_along(part, strides) for part in parts):
+            return None
         said, _ = self.divided_once(parts, body)
         if any(cost_of([said[k] for k in part.slice], said[part.position].value) > self.dearest for part in parts):  # type: ignore[attr-defined]
             return None
         goes_around = [any(along) for along in zip(*(part.around for part in parts), strict=True)]
-        if any(goes and apart for part in parts for goes, apart in zip(goes_around, part.offset, strict=True)):
+        near = affine.ZERO
+        if any(goes and apart != near for part in parts for goes, apart in zip(goes_around, part.offset, strict=True)):
             return None
         return parts
 
-    def in_strides(self, part: Part, base: Offset, index: tuple[Expr, ...]) -> Part:
+    def in_strides(self, part: Part, base: Offset, strides: Remainders) -> Part:
         """Of a part so far from the first one, which is at `base`."""
-        by = [divmod(a + b, stride) for a, b, stride in zip(part.offset, base, self.strides(index), strict=True)]
+        by = [in_strides(affine.add(a, b), stride) for a, b, stride in zip(part.offset, base, strides, strict=True)]
         return replace(part, offset=tuple(far for far, _ in by), remainder=tuple(left for _, left in by))
 
-    def strides(self, index: tuple[Expr, ...]) -> Offset:
+    def is_along(self, part: Part, strides: Remainders) -> bool:
+        """Is the neighbour that of an iteration so far away: none that are two by two is a number of them away."""
+        return all(isinstance(far, Const) or stride == 1 for far, stride in zip(part.offset, strides, strict=True))
+
+    def strides(self, index: tuple[Expr, ...]) -> Remainders:
         """How far the elements of two iterations next to each other are from each other, along each loop."""
         counts = {term: count for part in index for term, count in affine.affine(part)[0]}
         return tuple(counts[own] for own in self.indices)
@@ -264,13 +292,13 @@ class Nest:
 
     def offset(self, index: tuple[Expr, ...], other: tuple[Expr, ...] | None) -> Offset | None:
         """How far an element is from another one, or from the iteration itself, along each loop."""
-        found: dict[Var, int] = {}
+        found: dict[Var, Expr] = {}
         for axis, part in enumerate(index):
-            terms, constant = affine.affine(part)
+            terms, _ = affine.affine(part)
             own = [term for term, _ in terms if term in self.indices]
             if other is not None:
-                apart = affine.difference(part, other[axis])
-                if apart is None or (apart and len(own) != 1):
+                apart = affine.sub(part, other[axis])
+                if not self.is_fixed(apart) or (apart != affine.ZERO and len(own) != 1):
                     return None
                 if own:
                     found[own[0]] = apart
@@ -279,25 +307,34 @@ class Nest:
                 loads(term) or (variables(term) & set(self.indices) and term not in self.indices) for term, _ in terms
             ):
                 return None
-            if len(own) > 1 or (own and (own[0] in found or len(terms) > 1)):
+            if len(own) > 1 or (own and own[0] in found):
                 return None
-            if own and not 1 <= dict(terms)[own[0]] <= (LARGEST_STRIDE if self.by_strides else 1):
+            if own and not 1 <= dict(terms)[own[0]] <= (LARGEST_STRIDE if self.on_a_gpu else 1):
                 return None
             if own:
-                found[own[0]] = constant
+                found[own[0]] = affine.sub(part, affine.mul(affine.integer(dict(terms)[own[0]]), own[0]))
+                if not self.is_fixed(found[own[0]]):
+                    return None
             elif any(variables(term) & set_in(self.body) for term, _ in terms):
                 return None
         if set(found) != set(self.indices):
             return None
         return tuple(found[index] for index in self.indices)
 
+    def is_fixed(self, apart: Expr) -> bool:
+        """Is it a number; on a GPU any that is the same in all iterations?"""
+        if isinstance(apart, Const):
+            return True
+        changing = {*self.indices, *self.free, *set_in(self.body)}
+        return self.on_a_gpu and not (loads(apart) or variables(apart) & changing)
+
     # ------------------------------------------------------------------------------------------------------ the loop
 
     def gathering(self, array: Array, parts: list[Part], body: Block) -> Gathering:
         places = dict.fromkeys(part.to for part in parts)
         offsets = tuple(offset for offset, _ in places)
-        low = tuple(affine.add(loop.start, least) for loop, least in zip(self.loops, _least(offsets), strict=True))
-        high = tuple(affine.add(loop.stop, most) for loop, most in zip(self.loops, _most(offsets), strict=True))
+        low = tuple(affine.add(loop.start, least) for loop, least in zip(self.loops, least_of(offsets), strict=True))
+        high = tuple(affine.add(loop.stop, most) for loop, most in zip(self.loops, most_of(offsets), strict=True))
         total = Var(self.names.fresh("total"), array.dtype)
         start = Assign(total, Const(0, array.dtype))
         said, divisor = self.divided_once(parts, body)
@@ -339,11 +376,7 @@ class Nest:
         added = {part.position for part in parts}
         to = zip(self.indices, *parts[0].to, strict=True)
         there = {
-            i: affine.sub(i, affine.integer(apart))
-            if end is None
-            else end
-            if step_of(end, i) is None
-            else back_from(i, end)
+            i: affine.sub(i, apart) if end is None else end if step_of(end, i) is None else back_from(i, end)
             for i, apart, end in to
         }
         here = lambda expr: rewrite(substitute(expr, there), normal_there)
@@ -358,7 +391,7 @@ class Nest:
         offsets = tuple(part.offset for part in parts)
         place = self.at(parts[0], body)
         runs: Expr | None = None
-        for each, least, most in zip(self.loops, _least(offsets), _most(offsets), strict=True):
+        for each, least, most in zip(self.loops, least_of(offsets), most_of(offsets), strict=True):
             start, stop = affine.add(each.start, least), affine.add(each.stop, most)
             if not all(are_inside(array, place, each, start, stop)) or affine.difference(start, affine.ZERO) is None:
                 runs = all_of((runs, Call("lt", (each.start, each.stop), BOOL)))
@@ -368,14 +401,14 @@ class Nest:
         """The element of the iteration itself: to which it adds what it adds to no neighbour."""
         target = body[part.position].target  # type: ignore[attr-defined]
         index, _ = self.unwrapped(target)
-        back = {i: affine.sub(i, affine.integer(apart)) for i, apart in zip(self.indices, part.offset, strict=True)}
+        back = {i: affine.sub(i, apart) for i, apart in zip(self.indices, part.offset, strict=True)}
         return replace(target, index=tuple(affine.normal(substitute(part, back)) for part in index))
 
     def inside(self, offset: Offset, low: Sequence[Expr], high: Sequence[Expr]) -> tuple[Expr | None, ...]:
         """Is there an iteration that adds to this element from so far away?  One answer per loop."""
         out: list[Expr | None] = []
         for loop, apart, first, last in zip(self.loops, offset, low, high, strict=True):
-            start, stop = (affine.add(bound, affine.integer(apart)) for bound in (loop.start, loop.stop))
+            start, stop = (affine.add(bound, apart) for bound in (loop.start, loop.stop))
             above = None if affine.same(start, first) else Call("le", (start, loop.index), BOOL)
             below = None if affine.same(stop, last) else Call("lt", (loop.index, stop), BOOL)
             out.append(all_of((above, below)))
@@ -404,17 +437,19 @@ def is_mirrored(part: Expr, loop: For) -> bool:
 def over_all(nest: Nest, found: Gathering) -> Block:
     """One loop over all elements, which looks for each what is added to it."""
     body = found.guarded()
+    ahead: list[Stmt] = []
+
+    def named(bound: Expr, what: str) -> Expr:
+        """What is the least or the greatest of some the host finds."""
+        if not any(isinstance(node, Call) and node.op in ("minimum", "maximum") for node in subexpressions(bound)):
+            return bound
+        ahead.append(Assign(Var(nest.names.fresh(what), INT64), bound))
+        return ahead[-1].var  # type: ignore[attr-defined]
+
     for loop, start, stop in reversed(list(zip(nest.loops, found.low, found.high, strict=True))):
+        start, stop = named(start, f"{loop.index.name}_first"), named(stop, f"{loop.index.name}_end")
         body = (replace(loop, start=start, stop=stop, body=body),)
-    return body
-
-
-def _least(offsets: tuple[Offset, ...]) -> list[Expr]:
-    return [affine.integer(min(along)) for along in zip(*offsets, strict=True)]
-
-
-def _most(offsets: tuple[Offset, ...]) -> list[Expr]:
-    return [affine.integer(max(along)) for along in zip(*offsets, strict=True)]
+    return (*ahead, *body)
 
 
 def all_of(conditions: Iterable[Expr | None]) -> Expr | None:

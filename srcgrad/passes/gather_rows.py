@@ -22,7 +22,8 @@ from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Expr, Load, Var
 from ..ir.nodes import Assign, Block, For, Function, Stmt
 from ..ir.walk import expressions, loads, statements
-from .gather import Gathering, Nest, Offset, all_of, gathered
+from .gather import Gathering, Nest, all_of, gathered
+from .offsets import Offset, least_of, most_of
 
 FEWEST = 4  # neighbours: what two or three add is passed on in registers
 DEAREST = 8  # additions: what is added again for every neighbour must be cheaper than what is gained
@@ -39,9 +40,7 @@ def _along_rows(nest: Nest, found: Gathering) -> Block:
     if not all(map(_is_proved, statements(found.whole))):
         return ()
     row, low, high = nest.loops[-1], found.low[-1], found.high[-1]
-    nearest = max(offset[-1] for offset in found.offsets)
-    farthest = min(offset[-1] for offset in found.offsets)
-    first, last = affine.add(row.start, affine.integer(nearest)), affine.add(row.stop, affine.integer(farthest))
+    first, last = affine.add(row.start, most_of(found.offsets)[-1]), affine.add(row.stop, least_of(found.offsets)[-1])
     first = affine.minimum(first, high)  # no iteration may run at all
     last = affine.maximum(first, last)  # a short row is all ends
     ahead: list[Stmt] = []
