@@ -155,12 +155,12 @@ def _numbers_of_parts(loop: For, changed: set[Var], signs: Signs) -> Iterator[Va
 
 
 def _numbers_of_places(loop: For, changed: set[Var], signs: Signs) -> Iterator[Var]:
-    """The numbers that may be negative by which it is said where loops begin, and which elements are set."""
+    """Arguments that may be negative by which it is said where loops begin, and which elements are set."""
     exprs = [stmt.start for stmt in (loop, *statements(loop.body)) if isinstance(stmt, For)]
     exprs += [part for a in effects(loop.body).accesses if a.writes for part in a.index if part is not None]
     for expr in exprs:
         for v in sorted(variables(expr) - changed, key=lambda v: v.name):
-            if v.dtype == INT64 and not signs.is_natural(v):
+            if v.dtype == INT64 and v in signs.fixed and not signs.is_natural(v):
                 yield v
 
 

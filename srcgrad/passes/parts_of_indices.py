@@ -15,7 +15,7 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass, field, replace
 
 from ..ir import affine
-from ..ir.expressions import INT64, Call, Const, Expr, Var
+from ..ir.expressions import INT64, Array, Call, Const, Dim, Expr, Var
 from ..ir.nodes import For
 from ..ir.walk import loads, substituted, variables
 from .effects import Access, effects
@@ -45,13 +45,14 @@ def are_apart_by_parts(ranges: Ranges, a: Access, b: Access, depth: int) -> bool
     least = least_shifts((*_parts(a), *_parts(b)), ranges.is_natural)
     a, b = (_by_arithmetic(access, ranges, least) for access in (a, b))
     found = dict.fromkeys(divisors((*_parts(a), *_parts(b)), loop.index))
-    return any(_are_apart_by(by, ranges, a, b, depth) for by in found if _is_steady(by, ranges))
+    return any(_are_apart_by(by, ranges, a, b, depth) for by in found if _is_steady(by, ranges, a.array))
 
 
-def _is_steady(by: Expr, ranges: Ranges) -> bool:
-    """Is it one number in all iterations, greater than 0?
+def _is_steady(by: Expr, ranges: Ranges, array: Array) -> bool:
+    """Is it one number in all iterations, greater than 0 where the array is touched?
 
-    By 0 NumPy's integers are 0, and so are those of compiled code: all iterations touch one element.
+    By 0 NumPy's integers are 0, and so are those of compiled code: all iterations touch one element.  Of an array with
+    an axis that is 0 long none does.
     """
     if loads(by) or variables(by) & ranges.varies:
         return False
@@ -59,6 +60,7 @@ def _is_steady(by: Expr, ranges: Ranges) -> bool:
         is_a_power(by, ranges.signs.powers.__contains__)
         or ranges.is_natural(affine.sub(by, affine.ONE))
         or (_times(ranges, by) is not None and ranges.is_natural(by))
+        or by in (*array.dims, *(Dim(array.name, axis) for axis in range(array.ndim)))
     )
 
 

@@ -259,3 +259,17 @@ def test_divisors_that_are_0(function: Callable[..., Any], arguments: tuple[Any,
         np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-12)
     text = on_device.source(*arguments, v=Y)
     assert "by_one(" in text[text.index("else:") if function is not by_a_difference else 0 :]
+
+
+def in_one_row(x, y):
+    """A matrix of one row: where that has no elements, none is divided by its length."""
+    z = np.zeros(y.shape)
+    for i in range(x.shape[0]):
+        z[i // y.shape[1], i % y.shape[1]] = x[i] * x[i]
+    return z
+
+
+@pytest.mark.parametrize(("n", "shape"), [(12, (3, 4)), (11, (3, 4)), (0, (3, 4)), (0, (2, 0)), (0, (0, 3))])
+def test_divided_by_the_length_of_what_is_touched(n: int, shape: tuple[int, int]) -> None:
+    text = is_as_on_a_cpu(in_one_row, ("x",), (X[:n], RNG.uniform(size=shape)))
+    assert "by_one(" not in text and "if y.shape[1] >= 1" not in text
