@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, SourceError, UnsupportedError
 from ..runtime.stacks import is_one
-from . import binding, calls, operators
+from . import binding, calls_in_place, operators
 from .outputs import float_structure
 from .outside import holds_arrays
 from .source import has_derivative, read
@@ -143,7 +143,7 @@ def _bound(
     arrays = {key: value for key, value in left_out.items() if holds_arrays(value)}
     rest = {key: value for key, value in left_out.items() if key not in arrays}
     given |= {key: new_dict({}) if value == {} else constant(value) for key, value in rest.items()}
-    given |= calls.given_values(interpreter, signature, arrays)
+    given |= calls_in_place.given_values(interpreter, signature, arrays)
     return {key: binding.bind_item(interpreter, key, given[key]) for key in signature.parameters}
 
 

@@ -15,7 +15,7 @@ from ..errors import AttributeArgumentError
 from ..ir import affine
 from ..ir.expressions import Expr
 from ..rules import compositions
-from . import calls, computed_attributes, inheritance, operators, records, special_methods, types_that_decide
+from . import calls_in_place, computed_attributes, inheritance, operators, records, special_methods, types_that_decide
 from .numpy import complex_numbers, flat
 from .numpy.table import METHODS, TABLE
 from .outside import LIBRARIES, HasOfItsOwn, InClass, InObject
@@ -159,7 +159,7 @@ def of_library(interpreter: Interpreter, target: Any) -> Any | None:
         interpreter.outside(name.strip("_"), InObject(target, name)) if hasattr(target, name) else NONE
         for name in names
     ]  # (which of them it has is decided where it is made)
-    return calls.call_composition(interpreter, composition, held, {})
+    return calls_in_place.call_composition(interpreter, composition, held, {})
 
 
 def as_made_here(interpreter: Interpreter, value: Any) -> Any:
@@ -180,7 +180,7 @@ def of_object(interpreter: Interpreter, owner: Static, name: str) -> Any:
     found = inspect.getattr_static(type(target) if of_class_alone else target, name, None)
     if isinstance(found, property) and not isinstance(target, type):
         expect_of_class(interpreter, target, name)
-        return calls.call_function(interpreter, found.fget, [owner], {})
+        return calls_in_place.call_function(interpreter, found.fget, [owner], {})
     if isinstance(found, functools.partialmethod) and not isinstance(target, type):
         return _partial_method(interpreter, owner, name, found)
     if isinstance(found, (staticmethod, classmethod)) or isinstance(target, type):
@@ -209,7 +209,7 @@ def _partial_method(interpreter: Interpreter, owner: Static, name: str, found: f
     interpreter.outside("__class__", InObject(target, "__class__"))
     interpreter.outside(name, InClass(type(target), name))
     interpreter.outside(name, HasOfItsOwn(target, name))
-    first, named = calls.held_by(interpreter, found)
+    first, named = calls_in_place.held_by(interpreter, found)
     function: Any = found.func
     bound = function.__get__(target, type(target)) if hasattr(function, "__get__") else function
     if inspect.ismethod(bound):

@@ -32,6 +32,7 @@ from ..rules.compositions import python
 from . import (
     attributes,
     calls,
+    calls_in_place,
     computed_attributes,
     copies,
     expressions,
@@ -224,7 +225,7 @@ def in_order(interpreter: Interpreter, value: Any, *, key: Any = None, reverse: 
             order = sorted(range(len(items)), key=lambda k: keys[k], reverse=backwards)
             return new_list([items[k] for k in order])
         restore(interpreter, saved)
-    made = calls.call_function(interpreter, python.ordered, [value, key or NONE, constant(backwards)], {})
+    made = calls_in_place.call_function(interpreter, python.ordered, [value, key or NONE, constant(backwards)], {})
     if isinstance(made, Items) and isinstance(value, Items):
         lists.note_shared(interpreter, made.rows, value.rows)
         if made.inner == value.inner:  # (of a list with None, the items that are none)

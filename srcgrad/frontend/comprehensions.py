@@ -21,7 +21,7 @@ from ..ir.walk import numbers_set, statements, variables
 from . import (
     assignment,
     binding,
-    calls,
+    calls_in_place,
     common_lengths,
     expressions,
     generators,
@@ -174,7 +174,7 @@ def _grown(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorExp, over
         function, given = as_function(node, ast.Constant(over.value), []), []
     else:
         function, given = as_function(node, _load(OVER), [OVER]), [over]
-    return calls.call_closure(interpreter, Closure(located(function, node), {}, interpreter.frame), given, {})
+    return calls_in_place.call_closure(interpreter, Closure(located(function, node), {}, interpreter.frame), given, {})
 
 
 def as_function(node: ast.ListComp | ast.GeneratorExp, over: ast.expr, parameters: list[str]) -> ast.FunctionDef:
@@ -198,7 +198,7 @@ def next_of(interpreter: Interpreter, node: ast.GeneratorExp, default: list[ast.
     body = [_nest(node, over, ast.Return(node.elt)), otherwise]
     function = ast.FunctionDef("<genexpr>", arguments, body, [])
     located(function, node)
-    return calls.call_closure(interpreter, Closure(function, {}, interpreter.frame), given, {})
+    return calls_in_place.call_closure(interpreter, Closure(function, {}, interpreter.frame), given, {})
 
 
 def _in_place(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorExp) -> Any:

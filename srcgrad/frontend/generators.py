@@ -153,7 +153,7 @@ class Iterator:
 
 
 def iterator_of(interpreter: Interpreter, value: Any) -> Any:
-    from . import calls
+    from . import calls_in_place
 
     if interpreter.frame.source.name == "__iter__":
         return Static(Iterator(of_object(interpreter, value)))
@@ -163,7 +163,7 @@ def iterator_of(interpreter: Interpreter, value: Any) -> Any:
     is_sequence = identities.is_list(value) or (isinstance(value, TupleValue) and value.kind is tuple)
     if not (is_array or is_sequence or isinstance(value, Range)):
         interpreter.build.refuse("iter is supported of arrays, lists, tuples and ranges", "a loop:  for y in ys")
-    return calls.call_composition(interpreter, iterators_of_ours.over, [value], {})
+    return calls_in_place.call_composition(interpreter, iterators_of_ours.over, [value], {})
 
 
 def of_object(interpreter: Interpreter, value: Any) -> Any:
@@ -218,13 +218,13 @@ def _waiting(interpreter: Interpreter, value: Any) -> Any:
 
 def _taken_from(interpreter: Interpreter, value: Any) -> Any:
     """Its items as a list."""
-    from . import calls, comprehensions
+    from . import calls_in_place, comprehensions
 
     item = ast.Name("item", ast.Load())
     over = ast.comprehension(ast.Name("item", ast.Store()), ast.Constant(value.value), [], 0)
     function = comprehensions.as_function(ast.ListComp(item, [over]), over.iter, [])
     at = ast.copy_location(ast.Pass(), interpreter.frame.source.node)
-    return calls.call_closure(interpreter, Closure(located(function, at), {}, interpreter.frame), [], {})
+    return calls_in_place.call_closure(interpreter, Closure(located(function, at), {}, interpreter.frame), [], {})
 
 
 def for_loop(interpreter: Interpreter, node: ast.For, made: Generator) -> None:

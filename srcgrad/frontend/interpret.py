@@ -32,7 +32,7 @@ from . import (
     binding,
     bodies,
     branches,
-    calls,
+    calls_in_place,
     calls_of_own,
     computed_attributes,
     contexts,
@@ -170,11 +170,11 @@ class Interpreter:
         given = getattr(function, "given", None)
         if given is not None:  # a bound method, a partial
             self.assumed |= {place.key: (place, place()) for place in function.made_of}  # type: ignore[attr-defined]
-            values = parameters.added(calls.given_values(self, function, given), arguments)
+            values = parameters.added(calls_in_place.given_values(self, function, given), arguments)
             function = function.function  # type: ignore[attr-defined]
             arguments = {name: values[name] for name in signature_of(function).parameters}
         source = read(function)
-        calls.assume_made_of(self, function, bool(function.__defaults__), function.__kwdefaults__ or ())
+        calls_in_place.assume_made_of(self, function, bool(function.__defaults__), function.__kwdefaults__ or ())
         spec = source.node.args
         if spec.vararg is not None or spec.kwarg is not None:  # or a decorator's, that passes on what it is given
             args, kwargs = parameters.given_to(function, arguments)

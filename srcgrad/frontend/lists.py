@@ -499,7 +499,7 @@ def as_values(interpreter: Interpreter, value: Any) -> Any:
     if optional.is_optional(value):
         value = optional.unless_none(interpreter.build, value, optional.IN_NUMPY)
     if isinstance(value, TupleValue) and deques.is_one(value.kind):
-        from .calls import call_composition
+        from .calls_in_place import call_composition
 
         return as_values(interpreter, call_composition(interpreter, deques.items_of, [value], {}))
     if isinstance(value, Items):

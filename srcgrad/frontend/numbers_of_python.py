@@ -16,7 +16,7 @@ from ..ir.nodes import Store
 from ..rules.compositions import python
 from ..rules.names import MATH
 from . import (
-    calls,
+    calls_in_place,
     expressions,
     lists,
     lists_of_none,
@@ -165,14 +165,16 @@ def choose_extremum(op: str) -> Callable[..., Any]:
             chosen_by = python.smallest if op == "min" else python.largest
             items = args[0] if len(args) == 1 else new_list(args)
             others = [] if default is None else [default]
-            return calls.call_function(interpreter, chosen_by, [items, key, *others], {})
+            return calls_in_place.call_function(interpreter, chosen_by, [items, key, *others], {})
         if len(args) == 1:
             args = (lists_of_none.all_set(interpreter, args[0]),)
             is_weak = isinstance(args[0], Items) and args[0].weak
             value = lists.as_values(interpreter, args[0])
             if default is not None and isinstance(value, ArrayValue) and not isinstance(value.dims[0], Const):
                 chosen_by = python.smallest if op == "min" else python.largest
-                return calls.call_function(interpreter, chosen_by, [args[0], Static(python.itself), default], {})
+                return calls_in_place.call_function(
+                    interpreter, chosen_by, [args[0], Static(python.itself), default], {}
+                )
             if isinstance(value, ArrayValue) and value.ndim == 1:
                 found = reductions.extremum(build, value, op="maximum" if op == "max" else "minimum")
                 return Scalar(found.expr, weak=True) if is_weak and isinstance(found, Scalar) else found
@@ -217,7 +219,7 @@ def length_of_vector(interpreter: Interpreter, *values: Any) -> Any:
     """math.hypot, of any number of coordinates"""
     if any(isinstance(value, Unpacked) for value in values):
         fold = [Static(math.hypot), values[0].value, constant(0.0)]
-        return calls.call_function(interpreter, python.reduced, fold, {})
+        return calls_in_place.call_function(interpreter, python.reduced, fold, {})
     numbers = [Scalar(cast(number_of(interpreter, value).expr, FLOAT64), weak=True) for value in values]
     if not numbers:
         return constant(0.0)

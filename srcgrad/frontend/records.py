@@ -19,7 +19,7 @@ from ..rules import compositions
 from . import (
     attributes,
     binding,
-    calls,
+    calls_in_place,
     computed_attributes,
     expressions,
     identities,
@@ -30,6 +30,7 @@ from . import (
     special_methods,
 )
 from .outside import InObject
+from .source import unwrap
 from .types import DictKind, RecordKind
 from .values import NONE, Bound, Scalar, Static, TupleValue, constant, is_hashable, new_dict
 
@@ -76,7 +77,9 @@ def item(interpreter: Interpreter, owner: TupleValue, index: Any) -> Any:
         interpreter.build.refuse("a set has no places", "for item in s: ...", error=ArgumentError)
     key = key_of(interpreter, index)
     if key not in owner.kind.keys and owner.kind.default is not None:
-        value = calls.apply(interpreter, owner.kind.default, [], {})
+        from .calls import apply
+
+        value = apply(interpreter, owner.kind.default, [], {})
         return store(interpreter, now(interpreter, owner), key, value, "an item of its own")
     if key not in owner.kind.keys:
         known = f"the keys are {', '.join(map(repr, owner.kind.keys))}"
@@ -107,7 +110,7 @@ def store(interpreter: Interpreter, owner: TupleValue, key: Any, value: Any, wha
     if isinstance(found, property):
         if found.fset is None:
             interpreter.build.refuse(f"{key} is a property without a setter", error=ArgumentError)
-        calls.call_function(interpreter, found.fset, [owner, value], {})
+        calls_in_place.call_function(interpreter, found.fset, [owner, value], {})
         return value
     if is_item:
         return item_fields.store(interpreter, owner, key, value)
@@ -259,12 +262,12 @@ def of_class(interpreter: Interpreter, owner: TupleValue, cls: type, name: str) 
 def made_for(interpreter: Interpreter, owner: Any, cls: type, found: Any) -> Any | None:
     """What a property or a method that stands in a class is for an object of `cls`; None where it is neither."""
     if isinstance(found, property):
-        return calls.call_function(interpreter, found.fget, [owner], {})
+        return calls_in_place.call_function(interpreter, found.fget, [owner], {})
     if isinstance(found, staticmethod):
         return Static(found.__func__)
     if isinstance(found, classmethod):
         return Bound(found.__func__, (Static(cls),))
-    plain = calls.unwrap(found) if callable(found) else found
+    plain = unwrap(found) if callable(found) else found
     return Bound(plain, (owner,)) if inspect.isfunction(plain) else None
 
 
@@ -293,7 +296,7 @@ def construct(interpreter: Interpreter, cls: type, args: list[Any], kwargs: dict
     env[name] = TupleValue((), RecordKind(cls, ()), object())
     try:
         if inspect.isfunction(cls.__init__):  # type: ignore[misc]
-            calls.call_function(interpreter, cls.__init__, [env[name], *args], kwargs)  # type: ignore[misc]
+            calls_in_place.call_function(interpreter, cls.__init__, [env[name], *args], kwargs)  # type: ignore[misc]
         elif args or kwargs:
             interpreter.build.refuse(f"{cls.__name__}() takes no arguments", error=ArgumentError)
         return env[name]
@@ -336,7 +339,7 @@ def set_fields(interpreter: Interpreter, cls: type, owner: TupleValue, args: lis
         store(interpreter, identities.now(interpreter, owner), field, value, "the constructor")
     if hasattr(cls, "__post_init__"):
         after = owner.kind.cls.__post_init__
-        calls.call_function(interpreter, after, [identities.now(interpreter, owner)], {})
+        calls_in_place.call_function(interpreter, after, [identities.now(interpreter, owner)], {})
 
 
 def _fields(interpreter: Interpreter, cls: Any, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -344,6 +347,8 @@ def _fields(interpreter: Interpreter, cls: Any, args: list[Any], kwargs: dict[st
         bound = inspect.signature(cls).bind(*args, **kwargs)
     except TypeError as problem:
         interpreter.build.refuse(f"{cls.__name__}: {problem}", error=ArgumentError)
+    from .calls import apply
+
     out = {}
     for field in dataclasses.fields(cls):
         if field.name in bound.arguments:
@@ -351,5 +356,5 @@ def _fields(interpreter: Interpreter, cls: Any, args: list[Any], kwargs: dict[st
         elif field.default is not dataclasses.MISSING:
             out[field.name] = constant(field.default)
         elif field.default_factory is not dataclasses.MISSING:
-            out[field.name] = calls.apply(interpreter, Static(field.default_factory), [], {})
+            out[field.name] = apply(interpreter, Static(field.default_factory), [], {})
     return out
