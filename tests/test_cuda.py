@@ -48,7 +48,7 @@ OTHERS = (
 )
 VIRTUAL = {
     "programs": ([*named("programs"), "-k", f"({SOME}) and not (conjugate and float32)"], 10),
-    "launches": (named("launches replayed errors arrays virtual arithmetic narrow"), 125),
+    "launches": (named("launches replayed errors arrays virtual arithmetic narrow"), 131),
     "loops": (named("kept sums again layouts strides"), 95),
     "parts": (
         [*named("steps library quotients"), "-k", "not float32 and (test_cuda_steps or long_sums or by_any_number)"],

@@ -225,10 +225,15 @@ INSTEAD: dict[str, Callable[..., Expr]] = {
 }  # fmt: skip
 
 
+OF_WHOLE_NUMBERS = {"maximum": "max", "minimum": "min"}  # lengths that are put in order where they are printed
+
+
 def spelling(expr: Call) -> str | None:
     """The text of a primitive on a device; None where it has none."""
     op = expr.op
     of = expr.args[0].dtype if expr.args else expr.dtype
+    if op in OF_WHOLE_NUMBERS and of.kind in "iu":
+        return f"{OF_WHOLE_NUMBERS[op]}({{}}, {{}})"
     row = PRIMITIVES.get(op)
     own = "" if row is None else row.boolean if of.kind == "b" else row.integer if of.kind in "iu" else ""
     if own:

@@ -82,6 +82,8 @@ class Block:
         if self.pointer is None:
             return
         places = self.places
+        if running.record is not None:
+            running.record.note_given_back(self.address)
         if len(places.free) < places.most:
             places.free.append((self.pointer, self.address))
         else:

@@ -14,6 +14,7 @@ import numpy as np
 from srcgrad.runtime.device_blocks import DEFAULT
 from srcgrad.runtime.device_call import running
 from srcgrad.runtime.device_memory import together, zeros_together
+from srcgrad.runtime.launching import LASTING
 
 if TYPE_CHECKING:
     from srcgrad.runtime.device import Launch
@@ -36,6 +37,8 @@ class Sums:
         self.lasting = None
         if running.pointer in DEFAULT and not launch.kernel.may_stop:
             self.lasting = zeros_together(*self.forms)
+            for array in self.lasting:
+                vars(array)[LASTING] = True
 
     def launch(self, configured: Any, args: Sequence[Any], starts: Sequence[Any]) -> list[Any]:
         """The cells of the sums; those that began in one have that one."""

@@ -28,6 +28,7 @@ NUMBERS = frozenset((int, float, bool, *np.sctypeDict.values()))
 LONGEST = 1 << 27  # elements of arrays, and of axes, that kernels go over by numbers of 32 bits
 LONG = 1 << 32  # more than there are types of arrays
 WORDS = "_srcgrad_words"  # where an array remembers its type, by number, and what kernels take for it
+LASTING = "_srcgrad_lasting"  # … that it is there for ever, whoever uses it
 
 _numbers: dict[Any, int] = {}  # of the types of arrays
 _codes = {  # how a number is packed: every argument begins at a multiple of eight bytes
@@ -147,4 +148,4 @@ def check(name: str, error: Any) -> None:
     checking._check_cuda_python_error(name, (error,))
 
 
-__all__ = ["WORDS", "Configured", "check", "driver", "head", "number_of", "stream_of", "words_of"]
+__all__ = ["LASTING", "WORDS", "Configured", "check", "driver", "head", "number_of", "stream_of", "words_of"]

@@ -27,9 +27,11 @@ from srcgrad.runtime import device, device_arrays, device_memory, launching
 from srcgrad.runtime.device_call import running
 from srcgrad.runtime.device_library import ROUTINES
 from srcgrad.runtime.device_memory import aligned, form_of, pool
-from srcgrad.runtime.launching import NUMBERS, WORDS, Prepared, check, words_of
+from srcgrad.runtime.launching import LASTING, NUMBERS, WORDS, Prepared, check, words_of
 
 MOST_KEYS = 256  # of one program, that are remembered
+MOST_STEPS = 2_000  # of a call that is: each takes a kilobyte of the host's memory
+MOST_TOGETHER = 20_000  # of one program
 AHEAD = 4  # words of an array ahead of its address
 
 # fmt: off
@@ -46,6 +48,13 @@ ATTRIBUTES = frozenset((
     "bool", "int32", "int64", "float32", "float64", "complex64", "complex128",
 ))
 # fmt: on
+
+
+REAL = NUMBERS - {np.complex64, np.complex128, np.clongdouble}  # complex ones have two signs of zero
+
+
+def is_array(value: Any) -> bool:
+    return getattr(value, "__cuda_ndarray__", False) is True
 
 
 def repeats_itself(host: FunctionType) -> bool:
@@ -87,16 +96,26 @@ class Replays:
         key = self.key(values)
         replay = self.found.get(key)
         if replay is not None:
-            return replay(values)
+            results = replay(values)
+            return run(values) if results is None else results
         if key in self.found or not self.came_before(key):
             return run(values)
-        record = running.record = Record(values)
+        record = Record(values)
+        if record.shares_memory:
+            return run(values)
+        running.record = record
         try:
             results = run(values)
         finally:
             running.record = None
-        self.found[key] = record.replay(results)
+        self.remember(key, record.replay(results))
         return results
+
+    def remember(self, key: Any, replay: Replay | None) -> None:
+        steps = [len(each.steps) for each in (replay, *self.found.values()) if each is not None]
+        if sum(steps) > MOST_TOGETHER:
+            self.found.clear()
+        self.found[key] = replay
 
     def key(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """All that the host's part may decide by."""
@@ -105,11 +124,13 @@ class Replays:
         key: list[Any] = [running.pointer, running.device]
         for value in values:
             kind = type(value)
-            if kind in NUMBERS:
+            if kind in REAL:
                 key += (kind, value or str(value))  # 0.0 is not -0.0
-            else:
+            elif is_array(value):
                 number, _ = value.__dict__.get(WORDS) or words_of(value)
                 key += (number, value.shape, value.strides)
+            else:
+                key += (kind, repr(value))
         return tuple(key)
 
     def came_before(self, key: Any) -> bool:
@@ -130,6 +151,16 @@ class Place(NamedTuple):
     offset: int
 
 
+class Addresses(NamedTuple):
+    """Where addresses are written that differ from call to call."""
+
+    where: int
+    slots: list[int]  # by the number that each has in the record
+
+    def at(self, slot: int) -> int:
+        return self.where + 8 * self.slots[slot]
+
+
 class Step(NamedTuple):
     """What the driver, or a library, is asked for: with the addresses in some slots, or with these arguments."""
 
@@ -144,29 +175,37 @@ class Record:
 
     def __init__(self, values: Sequence[Any]) -> None:
         self.values = values
-        self.arrays = [k for k, value in enumerate(values) if type(value) not in NUMBERS]
+        self.arrays = [k for k, value in enumerate(values) if is_array(value)]
         extents = [(source, _extent(values[k])) for source, k in enumerate(self.arrays) if values[k].size]
         self.extents = [(begin, end, source) for source, (begin, end) in extents]
-        self.is_whole = not _overlap(self.extents)  # else nobody could say which of two arrays an address is in
-        self.sources: dict[tuple[int, int], int] = {}  # of memory that was asked for: its address and size
-        self.blocks: list[tuple[int, int, int]] = []  # the same, in order
+        self.shares_memory = _overlap(self.extents)  # nobody could say which of two arrays an address is in
+        self.is_whole = True
+        self.sizes: list[int] = []  # of memory that was asked for
+        self.blocks: dict[int, int] = {}  # which of it somebody holds: by its address
+        self.events: list[tuple[int, bool]] = []  # which of it was asked for, or given back
         self.slots: dict[Place, int] = {}  # addresses that differ from call to call
-        self.steps: list[Callable[[int], Step]] = []  # by where the slots lie
+        self.steps: list[Callable[[Addresses], Step]] = []
         self.status: Any = None  # that the host looks at in the end
         self.errors = running.errors
 
     # ------------------------------------------------------------------------------------------ while it runs
 
     def note_block(self, address: int, size: int) -> None:
-        source = self.sources.setdefault((address, size), len(self.arrays) + len(self.sources))
-        self.blocks.append((address, address + size, source))
+        self.blocks[address] = len(self.sizes)
+        self.events.append((len(self.sizes), True))
+        self.sizes.append(size)
+
+    def note_given_back(self, address: int) -> None:
+        block = self.blocks.pop(address, None)
+        if block is not None:
+            self.events.append((block, False))
 
     def note_launch(self, prepared: Prepared, shape: tuple[int, ...], args: Sequence[Any], values: list[Any]) -> None:
-        self.is_whole &= self.status is None  # the host looks at it last of all
+        if not self.may_go_on():
+            return
         room = ctypes.create_string_buffer(len(prepared.room))
         prepared.pack(room, 0, *values)
         slots: dict[int, int] = {}  # of words that are addresses
-        lasting: list[Any] = []  # where blocks of all launches count: nobody's argument, and there for ever
         position = 0
         for arg in args:
             if type(arg) in NUMBERS:
@@ -176,18 +215,24 @@ class Record:
             slot = self.slot(words[AHEAD]) if arg.size else None
             if slot is not None:
                 slots[position + AHEAD] = slot
-            elif arg.size:
-                lasting.append(arg)
+            else:
+                self.is_whole &= not arg.size or LASTING in vars(arg)
             position += len(words)
+        lasting = [arg for arg in args if type(arg) not in NUMBERS and LASTING in vars(arg)]
 
-        def step(where: int) -> Step:
+        def step(addresses: Addresses) -> Step:
             first = ctypes.addressof(room)
-            places = [where + 8 * slots[k] if k in slots else first + 8 * k for k in range(len(room) // 8)]
+            places = [addresses.at(slots[k]) if k in slots else first + 8 * k for k in range(len(room) // 8)]
             pointers = (ctypes.c_void_p * len(places))(*places)
             given = prepared.function, *shape, prepared.stream, ctypes.addressof(pointers), 0
             return Step(prepared.call, (), given, (prepared.kernel, room, pointers, lasting))
 
         self.steps.append(step)
+
+    def may_go_on(self) -> bool:
+        """Is it still to be written down?  What kernels report, the host looks at last of all."""
+        self.is_whole &= self.status is None and len(self.steps) < MOST_STEPS
+        return self.is_whole
 
     def note_clear(self, address: int, size: int, stream: Any) -> None:
         driver = launching.driver()
@@ -220,8 +265,9 @@ class Record:
 
     def note(self, call: Callable[..., Any], addresses: tuple[int, ...]) -> None:
         slots = [slot for address in addresses if (slot := self.slot(address)) is not None]
-        self.is_whole &= self.status is None and len(slots) == len(addresses)
-        self.steps.append(lambda where: Step(call, tuple(slots), ()))
+        self.is_whole &= len(slots) == len(addresses)
+        if self.may_go_on():
+            self.steps.append(lambda addresses: Step(call, tuple(addresses.slots[slot] for slot in slots), ()))
 
     def note_finish(self, status: Any) -> None:
         self.is_whole &= self.status is None
@@ -233,9 +279,12 @@ class Record:
         return None if place is None else self.slots.setdefault(place, len(self.slots))
 
     def place(self, address: int) -> Place | None:
-        for begin, end, source in reversed(self.blocks):  # what was given back may have been asked for again
-            if begin <= address < end:
-                return Place(source, address - begin)
+        block = self.blocks.get(address)
+        if block is not None:
+            return Place(len(self.arrays) + block, 0)
+        for begin, block in self.blocks.items():
+            if begin <= address < begin + self.sizes[block]:
+                return Place(len(self.arrays) + block, address - begin)
         for begin, end, source in self.extents:
             if begin <= address < end:
                 return Place(source, address - words_of(self.values[self.arrays[source]])[1][AHEAD])
@@ -276,22 +325,19 @@ class Replay:
     def __init__(self, record: Record, makers: list[Maker], status: Maker | None) -> None:
         self.arrays = record.arrays
         count = len(self.arrays)
-        sizes = {source: size for (_, size), source in record.sources.items()}
-        kept = dict.fromkeys(m.place.source for m in makers if m.place and m.place.source >= count)
+        kept = dict.fromkeys(m.place.source - count for m in makers if m.place and m.place.source >= count)
+        offsets, together = arranged([event for event in record.events if event[0] not in kept], record.sizes)
+        self.sizes = [record.sizes[block] for block in kept] + [together] * bool(together)
         moved = {source: Place(source, 0) for source in range(count)}
-        moved |= {source: Place(count + k, 0) for k, source in enumerate(kept)}
-        self.sizes = [sizes[source] for source in kept]
-        passing = [source for source in sizes if source not in kept]  # nobody holds it when the call is over
-        total = 0
-        for source in passing:
-            moved[source] = Place(count + len(kept), total)
-            total += aligned(sizes[source])
-        if total:
-            self.sizes.append(total)
-        self.slots = [(moved[source].source, moved[source].offset + offset) for source, offset in record.slots]
+        moved |= {count + block: Place(count + k, 0) for k, block in enumerate(kept)}
+        moved |= {count + block: Place(count + len(kept), offset) for block, offset in offsets.items()}
+        wanted = [Place(moved[source].source, moved[source].offset + offset) for source, offset in record.slots]
+        self.slots = list(dict.fromkeys(wanted))
         self.pack = struct.Struct(f"={len(self.slots)}Q").pack_into
         self.room = ctypes.create_string_buffer(8 * max(1, len(self.slots)))
-        self.steps = [step(ctypes.addressof(self.room)) for step in record.steps]
+        numbers = {place: k for k, place in enumerate(self.slots)}
+        addresses = Addresses(ctypes.addressof(self.room), [numbers[place] for place in wanted])
+        self.steps = [step(addresses) for step in record.steps]
         self.makers = [self.moved(maker, moved) for maker in makers]
         self.status = status and self.moved(status, moved)
         self.errors = record.errors
@@ -304,9 +350,13 @@ class Replay:
         source, offset = moved[maker.place.source]
         return maker._replace(place=Place(source, offset + maker.place.offset))
 
-    def __call__(self, values: Sequence[Any]) -> list[Any]:
+    def __call__(self, values: Sequence[Any]) -> list[Any] | None:
+        """The results; None where there is no memory for that, of which the host's part may want less at one time."""
         bases = [(values[k].__dict__.get(WORDS) or words_of(values[k]))[1][AHEAD] for k in self.arrays]
-        blocks = [pool.block(size) for size in self.sizes]
+        try:
+            blocks = [pool.block(size) for size in self.sizes]
+        except MemoryError:
+            return None
         bases += [block.address for block in blocks]
         addresses = [bases[source] + offset for source, offset in self.slots]
         with self.lock:
@@ -332,6 +382,37 @@ class Replay:
         return array if form is None else pool.made(form, Given(array), offset)
 
 
+def arranged(events: Sequence[tuple[int, bool]], sizes: Sequence[int]) -> tuple[dict[int, int], int]:
+    """Where blocks lie in one piece of memory, of which some is used again, and how long that is.
+
+    `events`: which block is asked for, or (False) given back.
+    """
+    offsets: dict[int, int] = {}
+    holes: list[tuple[int, int]] = [(0, 1 << 62)]  # where there is room: begins and ends, in order
+    end = 0
+    for block, is_asked_for in events:
+        size = aligned(sizes[block])
+        if is_asked_for:
+            k = next(k for k, (begin, stop) in enumerate(holes) if stop - begin >= size)
+            begin, stop = holes[k]
+            holes[k : k + 1] = [(begin + size, stop)] if begin + size < stop else []
+            offsets[block], end = begin, max(end, begin + size)
+        else:
+            begin = offsets[block]
+            holes = _joined(sorted([*holes, (begin, begin + size)]))
+    return offsets, end
+
+
+def _joined(holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    out = holes[:1]
+    for begin, stop in holes[1:]:
+        if begin == out[-1][1]:
+            out[-1] = out[-1][0], stop
+        else:
+            out.append((begin, stop))
+    return out
+
+
 class Given:
     """The memory of an array that was handed in, as a block is."""
 
@@ -354,4 +435,4 @@ def _overlap(extents: Sequence[tuple[int, int, int]]) -> bool:
     return any(one[1] > other[0] for one, other in pairwise(ordered))
 
 
-__all__ = ["Record", "Replay", "Replays", "repeats_itself"]
+__all__ = ["Record", "Replay", "Replays", "arranged", "repeats_itself"]

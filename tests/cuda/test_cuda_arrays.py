@@ -44,6 +44,21 @@ def test_views_that_go_downwards_are_copied_for_who_gets_them() -> None:
             np.testing.assert_array_equal(same.copy_to_host(), want)
 
 
+def backwards_from(x, k):
+    q = x[k:][::-1]
+    s = 0.0
+    for j in range(3):
+        s += q[j] ** 2
+    return s
+
+
+def test_a_view_whose_length_is_said_in_an_index() -> None:
+    f = grad(backwards_from, target="cuda")
+    for k in (0, 7, -5):
+        np.testing.assert_allclose(f(X, k), backwards_from(X, k))
+        np.testing.assert_allclose(f.backward(X, k), grad(backwards_from).backward(X, k))
+
+
 def test_one_element_that_goes_downwards() -> None:
     x = cuda.to_device(X)
     one = theirs(x, shape=(1,), strides=(-8,))

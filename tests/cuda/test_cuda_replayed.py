@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import threading
 import weakref
 from collections.abc import Iterator
@@ -286,6 +287,94 @@ def test_memory_of_earlier_calls_is_not_held(replays: list[Any]) -> None:
     gc.collect()
     assert len(replays) == 2
     assert not [each for each in held if each() is not None]
+
+
+def test_memory_is_used_again_within_a_call(replays: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A replay wants little more than the host's part at one time; and where there is not even that, that part runs."""
+
+    def shrinking(x, y):
+        s = np.zeros(x.size)
+        for i in range(20):
+            u = np.exp(x[i:])
+            u[1:-1] += 0.1 * (u[:-2] - 2.0 * u[1:-1] + u[2:])
+            s[i:] += u[::-1]
+        return s * y
+
+    f = grad(shrinking, target="cuda")
+    for turn in range(4):
+        same(fetched(f(*moved(arrays(turn)))), shrinking(*arrays(turn)))
+    assert len(replays) == 2
+    assert sum(replays[0].sizes) < 8 * 10 * N
+
+    def none_left(size: int) -> Any:
+        raise MemoryError
+
+    block = replayed.pool.block
+    call = replayed.Replay.__call__
+
+    def without_memory(replay: replayed.Replay, values: Any) -> Any:
+        with monkeypatch.context() as patch:
+            patch.setattr(replayed.pool, "block", none_left, raising=False)
+            return call(replay, values)
+
+    monkeypatch.setattr(replayed.Replay, "__call__", without_memory)
+    same(fetched(f(*moved(arrays(7)))), shrinking(*arrays(7)))
+    assert replayed.pool.block == block
+
+
+def test_blocks_that_are_held_at_one_time_lie_apart() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        sizes = [int(size) for size in rng.integers(1, 5000, 40)]
+        held: list[int] = []
+        events, together = [], []
+        for block in range(len(sizes)):
+            while held and rng.random() < 0.45:
+                events.append((held.pop(int(rng.integers(len(held)))), False))
+            held.append(block)
+            events.append((block, True))
+            together.append(tuple(held))
+        offsets, total = replayed.arranged(events, sizes)
+        for group in together:
+            ends = sorted((offsets[block], offsets[block] + sizes[block]) for block in group)
+            assert all(one[1] <= other[0] for one, other in itertools.pairwise(ends))
+            assert ends[-1][1] <= total
+
+
+class Last:
+    """What calls a function when it goes."""
+
+    def __init__(self, call: Any) -> None:
+        self.call = call
+
+    def __del__(self) -> None:
+        self.call()
+
+
+def test_a_call_while_another_is_written_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a finaliser, or a handler of signals: neither has the other's launches."""
+    inner, f = grad(chain, target="cuda"), grad(steps, target="cuda")
+    given = moved(arrays(1))
+    launch = replayed.Prepared.launch
+    for turn in range(5):
+        x, y = arrays(turn)
+        due = [Last(lambda: inner(*given))]
+
+        def launching(prepared: Any, shape: Any, values: Any) -> None:
+            launch(prepared, shape, values)
+            due.clear()
+
+        with monkeypatch.context() as patch:
+            patch.setattr(replayed.Prepared, "launch", launching)
+            found = f(*moved((x, y)))
+        due.clear()
+        same(fetched(found), steps(x, y))
+
+
+def test_numbers_that_kernels_do_not_take() -> None:
+    f = grad(lambda x, z: 2.0 * x, wrt="x", target="cuda")
+    for z in (2j, 1j, 1.0, None, "a") * 3:
+        same(fetched(f(moved(np.ones(5)), z)), 2.0 * np.ones(5))
 
 
 def test_streams(replays: list[Any]) -> None:
