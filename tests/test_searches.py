@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import corpus
 import numpy as np
 import pytest
 
 from srcgrad import grad
+from srcgrad.both_sweeps import Memory
+from srcgrad.frontend.types import ArrayType
+from srcgrad.ir.expressions import Load
+from srcgrad.ir.nodes import AddTo
+from srcgrad.ir.walk import statements
+from srcgrad.pipeline import Options, transformed
+from srcgrad.testing import check_grad
 
 SHORT = (
     "smallest",
@@ -26,6 +35,96 @@ def test_one_iteration_is_reversed_where_only_one_has_something_to_pass_on(name:
     text = grad(program.function).source(*args, **keywords)
     assert ("chosen_kept" not in text) == (name in SHORT)
     assert ("last = " in text) == (name in SHORT)
+
+
+def pooled(x):
+    n = x.shape[0] // 4
+    y = np.empty(n)
+    for i in range(n):
+        best = x[4 * i]
+        for j in range(1, 4):
+            if x[4 * i + j] > best:
+                best = x[4 * i + j]
+        y[i] = best
+    return y
+
+
+def least_of_rows(x):
+    y = np.empty(x.shape[0])
+    for i in range(x.shape[0]):
+        best = x[i, 0]
+        for j in range(1, x.shape[1]):
+            if x[i, j] < best:
+                best = x[i, j]
+        y[i] = best
+    return y
+
+
+def with_what_comes_later(x):
+    """The cotangent of the best is read again, behind what it is handed to."""
+    y = np.empty(x.shape[0])
+    for i in range(x.shape[0]):
+        best = x[i, 0] * 1.0
+        for j in range(1, x.shape[1]):
+            if x[i, j] > best:
+                best = x[i, j]
+        y[i] = best * best + x[i, 0]
+        x[i, 0] = 2.0 * best
+    return y * x[:, 0]
+
+
+def from_another_element(x):
+    y = np.empty(x.shape[0])
+    for i in range(x.shape[0]):
+        best = x[i, 2]
+        for j in range(1, x.shape[1]):
+            if x[i, j] > best:
+                best = x[i, j]
+        y[i] = best
+    return y
+
+
+def downwards(x):
+    y = np.empty(x.shape[0])
+    for i in range(x.shape[0]):
+        best = x[i, x.shape[1] - 1]
+        for j in range(x.shape[1] - 2, -1, -1):
+            if x[i, j] > best:
+                best = x[i, j]
+        y[i] = best
+    return y
+
+
+@pytest.mark.parametrize("f", [pooled, least_of_rows, with_what_comes_later, from_another_element, downwards])
+def test_a_search_that_begins_with_the_element_before_its_loop(f: Any) -> None:
+    """One addition for all, and no branch that nobody can guess; not where it begins elsewhere."""
+    rng = np.random.default_rng(3)
+    made = grad(f, jit=False)
+    for rows in (1, 2, 7):
+        for columns in (4, 5):
+            x = rng.standard_normal((rows, columns) if f is not pooled else 4 * rows + columns)
+            check_grad(made, x)
+    ties = np.ones((2, 4)) if f is not pooled else np.ones(8)
+    first = 2 if f is from_another_element else 3 if f is downwards else 0
+    if f is not with_what_comes_later:
+        assert np.flatnonzero(made.backward(ties, np.ones(2))).tolist() == [first, first + 4]
+    text = made.source(ties, np.ones(2))
+    assert ("if last" in text) == (f is from_another_element)
+
+
+def test_what_a_search_has_found_is_inside() -> None:
+    """Its place is one of those that were looked at: nothing is left to be checked."""
+    checked = [place for f in (pooled, least_of_rows) for place in places_added_to(f) if place.checked]
+    assert not checked
+
+
+def places_added_to(f: Any) -> list[Load]:
+    x = ArrayType(np.dtype(np.float64), 1 if f is pooled else 2, "C")
+    v = ArrayType(np.dtype(np.float64), 1, "C")
+    _, program = transformed(f, "backward", (x,), v, Options(), Memory())
+    added = [s.target for s in statements(program.body) if isinstance(s, AddTo) and isinstance(s.target, Load)]
+    assert added
+    return added
 
 
 @pytest.mark.parametrize("jit", [False, True])

@@ -14,6 +14,7 @@ from ..ir import affine
 from ..ir.expressions import INT64, Array, Call, Const, Dim, Expr, Var
 from ..ir.nodes import (
     Alloc,
+    Assign,
     Conform,
     External,
     For,
@@ -84,6 +85,7 @@ class Scope:
     loops: tuple[Loop, ...] = ()
     ahead: int = 0  # loops from here on run all the way down to this place, unconditionally
     values: dict[Var, Expr] = field(default_factory=dict)
+    ranges: dict[Var, tuple[Expr, Expr]] = field(default_factory=dict)  # the least and the greatest that others may be
     facts: list[Fact] = field(default_factory=list)
     shapes: dict[str, tuple[Expr, ...]] = field(default_factory=dict)  # as long as they are what they were when made
     equal: Equal = field(default_factory=Equal)
@@ -99,6 +101,7 @@ class Scope:
 
     def copy(self, **changes: Any) -> Scope:
         own: dict[str, Any] = {"values": dict(self.values), "facts": list(self.facts), "shapes": dict(self.shapes)}
+        own["ranges"] = dict(self.ranges)
         if "equal" not in changes:
             own["equal"] = self.equal.copy()
         return with_fields(self, own | changes)
@@ -107,6 +110,10 @@ class Scope:
         self.values[var] = value
         self.spoken_of.add(var)
         self.spoken_of |= variables(value)
+
+    def is_between(self, var: Var, low: Expr, high: Expr) -> None:
+        self.ranges[var] = low, high
+        self.spoken_of |= {var, *variables(low), *variables(high)}
 
     def has_shape(self, array: str, dims: tuple[Expr, ...]) -> None:
         self.shapes[array] = dims
@@ -151,6 +158,8 @@ class Scope:
             return
         for var in [v for v, value in self.values.items() if v in names or not names.isdisjoint(variables(value))]:
             del self.values[var]
+        for var in [v for v, ends in self.ranges.items() if v in names or reads_any(ends, names)]:
+            del self.ranges[var]
         for array in [a for a, dims in self.shapes.items() if reads_any(dims, names)]:
             del self.shapes[array]
         self.facts = [(c, known) for c, known in self.facts if not reads_any((*c, known), names)]
@@ -206,6 +215,16 @@ def loop_of(stmt: For, quiet: frozenset[str]) -> Loop:
     if step == 0:  # direction not known
         low = high = trips = stmt.index
     return Loop(stmt, low, high, trips, abs(step) == 1, changed, silent=silent)
+
+
+def noted_in(loop: For) -> Iterator[Var]:
+    """The variables that it sets to nothing but its index: the last iteration that had something to note."""
+    noted: dict[Var, bool] = {}
+    for stmt in statements(loop.body):
+        for var in made_by(stmt):
+            is_index = isinstance(stmt, Assign) and stmt.value == loop.index and var != loop.index
+            noted[var] = noted.get(var, True) and is_index
+    return (var for var, is_index in noted.items() if is_index and loop.index not in noted)
 
 
 def changed_by(stmt: Stmt) -> set[Var]:

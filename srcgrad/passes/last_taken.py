@@ -38,6 +38,7 @@ from ..ir.walk import (
     with_blocks,
 )
 from .effects import commutes, effects, is_private, names_of_its_own
+from .first_among_them import first_among_them
 from .info import Info, roots_of
 from .reverse import backwards
 from .skip_zeros import all_multiples, is_multiple
@@ -253,6 +254,7 @@ def _shortened(function: Function, search: _Search) -> Function:
     forward, reverse, kept = search.forward, search.reverse, search.kept
     last = Var(info.names.fresh("last"), INT64)
     rows = Array(info.names.fresh("last_kept"), INT64, kept.dims[:-1])  # one for each iteration of the loops around
+    before = affine.sub(forward.start, forward.step)
     is_any = Call("ge" if forward.step == affine.ONE else "le", (last, forward.start), BOOL)
     store = next(s for s in forward.body if isinstance(s, Store) and s.array.name == kept.name)
     load = next(s.value for s in search.body if isinstance(s, Assign) and s.var == search.chosen)
@@ -264,7 +266,7 @@ def _shortened(function: Function, search: _Search) -> Function:
     def changed(stmt: Stmt) -> Block:
         if stmt is forward:
             body = tuple(new for s in forward.body for new in (_noted(search, store, last) if s is store else (s,)))
-            ahead = Assign(last, affine.sub(forward.start, forward.step), span=stmt.span)
+            ahead = Assign(last, before, span=stmt.span)
             return ahead, replace(stmt, body=body), *((Store(rows, store.index[:-1], last),) if rows.dims else ())
         if stmt is reverse:
             read = (Assign(last, Load(rows, load.index[:-1])),) if rows.dims else ()
@@ -276,7 +278,7 @@ def _shortened(function: Function, search: _Search) -> Function:
         inner = blocks(stmt)
         return (with_blocks(stmt, tuple(map(change, inner))) if inner else stmt,)
 
-    return replace(function, body=change(function.body))
+    return first_among_them(replace(function, body=change(function.body)), last, is_any, before)
 
 
 def _noted(search: _Search, store: Store, last: Var) -> Block:

@@ -12,7 +12,7 @@ told exactly stays checked where it stands (a gather, a branch, a `while` that d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import reduce
 
@@ -63,6 +63,7 @@ from .known_here import (
     loop_of,
     made_by,
     names_in,
+    noted_in,
     own_dims,
     to_the_end,
     view_dims,
@@ -180,17 +181,27 @@ class _Prover:
     def loop(self, stmt: For, scope: Scope) -> list[Stmt]:
         stmt = to_the_end(self.proved(stmt, scope))  # type: ignore[arg-type]
         loop = loop_of(stmt, self.quiet)
+        noted = [(var, scope.values[var]) for var in noted_in(stmt) if var in scope.values]
         scope.forget(loop.changed)
         scope.forget_arrays(stmt)
         loop.ahead = scope.copy()
         inner = scope.copy(loops=(*scope.loops, loop), equal=scope.equal.within(stmt))
         body = self.block(stmt.body, inner)
         if not loop.guards:
+            self.note_ranges(loop, noted, scope)
             return [with_fields(stmt, {"body": body})]
         scope.hold((conditions, lead) for conditions, lead, _ in loop.guards)
         if any(map(_is_checked, statements(body))):  # what is checked ahead for one may hold for an earlier one
             body = self.block(body, scope.copy(loops=(*scope.loops, loop), equal=scope.equal.within(stmt)))
+        self.note_ranges(loop, noted, scope)
         return [_guard(loop, stmt), with_fields(stmt, {"body": body})]
+
+    def note_ranges(self, loop: Loop, noted: Iterable[tuple[Var, Expr]], scope: Scope) -> None:
+        """Behind the loop, what has noted an index of it is one, or what it was before."""
+        for var, before in noted:
+            ends = [affine.sub(loop.high, before), affine.sub(before, affine.sub(loop.low, affine.ONE))]
+            if not any(variables(e) & loop.changed for e in ends) and all(self.is_natural(e, scope) for e in ends):
+                scope.is_between(var, before, loop.high)
 
     def branch(self, stmt: If, scope: Scope) -> Stmt:
         parts = []
@@ -333,7 +344,7 @@ class _Prover:
             expr,
             lambda e: self.is_natural_sum(e) or self.follows_from_any(e, scope),
             lambda term, low: named(self.bound(term, low, loops, scope)),
-            lambda term: -1 if term in scope.values else depth.get(term, len(depth)),
+            lambda term: -1 if term in scope.values or term in scope.ranges else depth.get(term, len(depth)),
         )
 
     def follows_from_any(self, expr: Expr, scope: Scope) -> bool:
@@ -359,6 +370,8 @@ class _Prover:
                 return None if variables(extreme) & loop.changed else extreme
             case Var() if term in scope.values:
                 return scope.values[term]
+            case Var() if term in scope.ranges:
+                return scope.ranges[term][0 if low else 1]
             case Call(op="mod", args=(_, y)) if affine.is_at_least(y, 0):  # compiled, x % 0 is 0
                 return affine.ZERO if low else affine.sub(y, affine.ONE) if self.is_positive(y, scope) else None
             case Call(op="wrap_low" | "wrap_high", args=(_, y)):
@@ -455,7 +468,9 @@ def _violation(conditions: tuple[Expr, ...], index: Expr, dim: Expr) -> Expr:
 
 
 def _is_checked(stmt: Stmt) -> bool:
-    places = (place for expr in expressions(stmt) for place in loads(expr))
+    places = [place for expr in expressions(stmt) for place in loads(expr)]
+    if isinstance(stmt, AddTo) and isinstance(stmt.target, Load):
+        places.append(stmt.target)
     return (isinstance(stmt, Store) and stmt.checked) or any(place.checked for place in places)
 
 
