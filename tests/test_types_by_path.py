@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from srcgrad import UnsupportedError, grad
+from srcgrad import ArgumentError, UnsupportedError, grad
 from srcgrad.testing import check_grad
 
 X = np.array([0.7, 1.6, 2.5])
@@ -337,6 +337,66 @@ def cut_by_a_function(x, c):
     return a * x[0]
 
 
+def cut_in_a_product(x, c):
+    n = 1 if c else 0.5
+    b = np.matmul(np.eye(2, dtype=int), np.array([n, 4]))
+    b[0] = 0.5
+    return b * x[0]
+
+
+def cut_in_what_is_repeated(x, c):
+    n = 1 if c else 0.5
+    b = np.array([n, 4]).repeat(2)
+    b[0] = 0.5
+    return b * x[0]
+
+
+def cut_in_what_is_joined(x, c):
+    n = 1 if c else 0.5
+    b = np.r_[np.array([n, 4]), 1]
+    b[0] = 0.5
+    return b * x[0]
+
+
+def cut_in_a_union(x, c):
+    n = 1 if c else 0.5
+    b = np.union1d(np.array([n, 4]), np.array([2]))
+    b[0] = 0.5
+    return b * x[0]
+
+
+def tried_in_place(x, c):
+    n = 1 if c else 0.5
+    a = np.array([n, 4])
+    try:
+        a /= 2
+    except TypeError:
+        return x
+    return a * x[0]
+
+
+def divided_in_part(x, c):
+    ys = [1] * len(x)
+    if not c:
+        for i in range(len(x)):
+            ys[i] = ys[i] * x[i]
+    a = np.array(ys)
+    a[1:] /= 2
+    a *= x[0] * 0.5
+    return a
+
+
+def subtracted(x, c):
+    ys = np.array([x[0] > 1, x[0] < 1, x[0] > 2] if c else [x[0] * x[1], 2.0, x[2]])
+    return (ys - ys[0]) * x
+
+
+def differences(x, c):
+    """Of bools these are where neighbours are not equal."""
+    ys = [x[0] > 1, x[0] < 1] if c else [x[0] * x[1], 2.0]
+    return np.diff(np.array(ys)) * x
+
+
 def divided_in_place(x, c):
     n = 1 if c else 0.5
     a = np.array([n, 4])
@@ -427,10 +487,29 @@ APART = [
     asked_of_an_attribute, asked_of_an_item, asked_of_a_part, asked_of_an_object_in_a_list, asked_of_one_of_two,
     asked_where_it_calls_itself, asked_what_it_is_of, cut,
     cut_through_a_view, cut_in_what_is_like_it, cut_in_a_copy, cut_by_an_element, cut_in_one_of_two, cut_by_a_function,
-    divided_in_place, added_at, cut_by_a_list,
+    added_at, cut_by_a_list, cut_in_a_product, cut_in_what_is_repeated, cut_in_what_is_joined, cut_in_a_union,
+    tried_in_place,
     cut_where_no_item_may_be_new, cut_to_what_is_given, product_of_truths, to_a_negative_power,
     truths_added, turned_over, root_of_real_or_complex, asked_whether_complex, as_text,
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize("c", [False, True])
+@pytest.mark.parametrize("function", [divided_in_place, divided_in_part, subtracted])
+def test_where_numpy_raises_on_one_path_the_other_is_right(function: Any, c: bool) -> None:
+    """NumPy divides no whole numbers in place, and subtracts no bools: nobody goes on there, and nothing is cut."""
+    x = np.array([1.5, 0.7, 0.2])
+    try:
+        expected = function(x, c)
+    except TypeError:
+        return
+    check_grad(grad(function, jit=False), x, c)
+    np.testing.assert_allclose(grad(function, jit=False)(x, c), expected)
+
+
+def test_differences_of_bools_or_of_floats_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="subtract does not take bool"):
+        grad(differences, jit=False)(np.array([1.5, 0.7, 0.2]), True)
 
 
 @pytest.mark.parametrize("function", APART)

@@ -193,15 +193,22 @@ def _types_of_result(
     given = [kind for v in values if len(types_of(builder, v)) > 1 for kind in types_of(builder, v)]
     small = small_types(given)
     found = {made} if small and made.dtype.kind in "iu" else set()
+
+    def dtype_of(operands: Sequence[Any]) -> np.dtype:
+        try:
+            return loop_dtypes(builder, op, operands, python)[-1]
+        except ArgumentError:  # NumPy subtracts no bools: nobody goes on there
+            if builder.watches or builder.in_composition:  # np.diff of bools asks which are not equal
+                raise
+            return made.dtype
+
     for operands in on_each_path(builder, values):
-        is_weak = python and are_pythons(operands)
-        found.add(ScalarType(loop_dtypes(builder, op, operands, python)[-1], is_weak))
+        found.add(ScalarType(dtype_of(operands), python and are_pythons(operands)))
     are_apart = len({kind.dtype for kind in found}) > 1 and HALF in {kind.dtype for kind in found}
     if are_apart or computes_apart(op, values, found):
         joined = [v for v in values if len(types_of(builder, v)) > 1]
         because = f"{UFUNCS[op].__name__} gives another number in {{}}"
         refuse_joined(builder, given, because, is_array=isinstance(joined[0], ArrayValue))
-    dtype_of = lambda operands: loop_dtypes(builder, op, operands, python)[-1]
     return of_a_common_source(builder, values, several(frozenset(found)), dtype_of)
 
 

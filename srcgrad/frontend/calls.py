@@ -304,7 +304,8 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         made = _with_types(build, target, args, kwargs, call_composition(interpreter, composition, args, kwargs))
         return creation.in_order_of(build, target, made, [*args, *kwargs.values()])
     if target in compositions.ROUTINES:
-        return call_composition(interpreter, compositions.ROUTINES[target], args, kwargs)
+        made = call_composition(interpreter, compositions.ROUTINES[target], args, kwargs)
+        return _with_types(build, target, args, kwargs, made)
     if isinstance(target, np.vectorize) and not (target.otypes or target.excluded or target.signature):
         return call_method(interpreter, Static(target.pyfunc), ".vectorized", args, kwargs)
     if isinstance(target, DUFunc) and not kwargs:
@@ -430,7 +431,7 @@ def drawn(interpreter: Interpreter, source: RandomSource, name: str, args: list[
 
 
 def _with_types(build: Builder, target: Any, args: list[Any], kwargs: dict[str, Any], made: Any) -> Any:
-    if isinstance(target, np.ufunc) or "dtype" in kwargs:
+    if (isinstance(target, np.ufunc) and target.signature is None) or "dtype" in kwargs:
         return made
     module = getattr(target, "__module__", None) or ""
     given = [*args, *(value for name, value in kwargs.items() if name != "shape")]
@@ -465,7 +466,8 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
     if isinstance(owner, RandomSource):
         return drawn(interpreter, owner, name, args, kwargs)
     if name in compositions.METHODS:
-        return call_composition(interpreter, compositions.METHODS[name], [owner, *args], kwargs)
+        made = call_composition(interpreter, compositions.METHODS[name], [owner, *args], kwargs)
+        return made if "dtype" in kwargs else note_results(build, name, "", [owner, *args, *kwargs.values()], made)
     function = METHODS[name]
     if name in ("reshape", "transpose") and len(args) > 1:
         args = [TupleValue(tuple(args))]

@@ -173,12 +173,16 @@ def _with_types(builder: Builder, made: Any, types: frozenset[ScalarType]) -> An
 # ------------------------------------------------------------------------------------------------- what is asked
 
 
-def check_write(builder: Builder, array: Array, value: Any, op: str | None) -> None:
-    """A write to memory that is of whole numbers on one path cuts what is stored there, on that path alone."""
+def check_write(builder: Builder, array: Array, value: Any, op: str | None, of_a_view: bool = False) -> None:
+    """A write to memory that is of whole numbers on one path cuts what is stored there, on that path alone.
+
+    `of_a_view`: an augmented write (`a /= 2`, `a[1:] += x`) cuts nothing, but raises in NumPy; so nobody goes on there.
+    """
     memory = builder.types.get(builder.root(array)) if builder.types else None
     if not memory:
         return
-    cut = [kind for kind in memory if _is_cut(builder, memory, kind, value, op)]
+    may_raise = of_a_view and op is not None and not builder.watches
+    cut = [kind for kind in memory if _is_cut(builder, memory, kind, value, op, may_raise)]
     if not cut:
         return
     narrow = narrow_if(memory)
@@ -187,7 +191,9 @@ def check_write(builder: Builder, array: Array, value: Any, op: str | None) -> N
     builder.emit(If(narrow, (Raise("RuntimeUnsupportedError", MAY_BE_WHOLE + place(builder.span)),)))
 
 
-def _is_cut(builder: Builder, memory: frozenset[ScalarType], kind: ScalarType, value: Any, op: str | None) -> bool:
+def _is_cut(
+    builder: Builder, memory: frozenset[ScalarType], kind: ScalarType, value: Any, op: str | None, may_raise: bool
+) -> bool:
     """Does a write change what is stored, where the memory is of this kind?"""
     value = value if isinstance(value, (Scalar, ArrayValue)) else None
     is_own = value is not None and bound_of(types_of(builder, value)) is not None
@@ -196,6 +202,8 @@ def _is_cut(builder: Builder, memory: frozenset[ScalarType], kind: ScalarType, v
     for (stored,) in [[current]] if is_own else on_each_path(builder, [value]):
         if op is not None and stored is not None:
             stored = ScalarType(loop_dtypes(builder, op, (current, stored), python=True)[-1])
+        if may_raise and stored is not None and not np.can_cast(stored.dtype, kind.dtype, "same_kind"):
+            continue
         if stored is None or rank(ScalarType(stored.dtype)) > rank(kind):
             return True
     return False

@@ -20,6 +20,7 @@ from . import operators
 from .arguments import SUPPORTED
 from .numpy.table import nearest
 from .outside import Fixed
+from .types_that_decide import note_results
 from .values import ArrayValue, Scalar, Static, TupleValue, constant, whole
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ def external(interpreter: Interpreter, target: Any, name: str, args: list[Any]) 
     for array, given in zip(memory, samples, strict=True):
         if array is not None and np.may_share_memory(sample, given):
             build.twin(out, array)
-    return whole(out)
+    return note_results(build, name.rpartition(".")[2], "", args, whole(out))
 
 
 def _depends_on_values(target: Any, samples: list[Any], sample: Any) -> bool:

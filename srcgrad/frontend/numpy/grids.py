@@ -17,7 +17,7 @@ from ...ir.expressions import BOOL, FLOAT64, INT64, Axis, Call, Const, Expr, bot
 from ...ir.walk import is_constant
 from ..arithmetic import cast, cast_value, element_under, elementwise
 from ..builder import Builder
-from ..types_that_decide import check_asked
+from ..types_that_decide import check_asked, note_results
 from ..values import ArrayValue, Grid, Method, Range, Scalar, Static, TupleValue, remap, whole
 from . import creation, indexing, rearranging, shapes
 from .axes import at_least, moveaxis
@@ -245,13 +245,13 @@ def _row(build: Builder, items: Sequence[Any]) -> Any:
     parts = _pieces(build, items)
     if any(part.ndim != parts[0].ndim for part in parts):
         build.refuse("np.r_ joins arrays of the same number of axes", "np.concatenate")
-    return rearranging.joined(build, parts, 0)
+    return note_results(build, "concatenate", "", items, rearranging.joined(build, parts, 0))
 
 
 def _columns(build: Builder, items: Sequence[Any]) -> Any:
     """np.c_: vectors become columns, and are joined along the last axis."""
     parts = [remap(p, (*p.dims, affine.ONE), [Axis(0)]) if p.ndim == 1 else p for p in _pieces(build, items)]
-    return rearranging.joined(build, parts, parts[0].ndim - 1)
+    return note_results(build, "concatenate", "", items, rearranging.joined(build, parts, parts[0].ndim - 1))
 
 
 def _pieces(build: Builder, items: Sequence[Any]) -> list[ArrayValue]:

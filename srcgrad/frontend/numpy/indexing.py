@@ -271,7 +271,8 @@ def write(builder: Builder, target: ArrayValue, value: Any, *, op: str | None = 
         memory_of(builder, target)
     assert isinstance(target.element, Load)
     array = target.element.array
-    check_write(builder, array, builder_array(builder, value) if isinstance(value, TupleValue) else value, op)
+    given = builder_array(builder, value) if isinstance(value, TupleValue) else value
+    check_write(builder, array, given, op, of_a_view=bool(target.dims) and target.is_window)
     is_distinct = isinstance(target, Distinct)
     target = _with_own_indices(builder, target)
     index, dims = target.element.index, target.dims  # type: ignore[attr-defined]
