@@ -173,8 +173,9 @@ class _Nest:
         numbers: set[int] = set()
         for places in added.values():
             own = [self.quotients(part, loop.index) for place in places for part in place]
-            if None not in own:
-                numbers |= {by for found in own if found for by in found}
+            found = set[int]().union(*(each for each in own if each))
+            if None not in own and len(found) == 1:  # of several, some would still be added to by several threads
+                numbers |= found
         for access in effects(self.body).accesses:
             if access.array.name in self.spread:
                 numbers |= {by for x, by in _merged(access.index) if x == loop.index}
