@@ -12,6 +12,7 @@ import pytest
 import srcgrad
 from srcgrad import grad
 from srcgrad.runtime.order import FEW, stable_order
+from srcgrad.testing import check_grad
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 NAN = np.nan
@@ -200,3 +201,39 @@ def test_bins_of_small_integers(kind: str) -> None:
     f = grad(lambda x, bins: np.bincount(bins, x) * np.bincount(bins, minlength=5), jit=False)
     np.testing.assert_array_equal(f(x, bins), f.py_func(x, bins))
     np.testing.assert_array_equal(f.backward(x, bins, np.arange(101.0)), [6.0, 1.0, 100.0, 6.0])
+
+
+TABLES = [
+    np.array([]), np.array([0.1, 0.5, 0.5, 0.9]), np.array([0.1, np.nan, np.nan]), np.array([1, 2, 3]),
+    np.array([0.1, 0.2, 0.3], np.float32), np.array([False, True]), np.array([1, 2, 3], np.uint8),
+]  # fmt: skip
+NUMBERS = (0.1, 0.5, np.nan, 2, True, np.float32(0.1), np.float64(0.3), -np.inf, np.inf, np.int8(2), np.array(0.5))
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_number_is_looked_for_where_it_stands(table: np.ndarray) -> None:
+    left, right = (lambda a, x: np.searchsorted(a, x)), (lambda a, x: a.searchsorted(x, "right"))
+    for f in (left, right):
+        made = grad(f, jit=False)
+        for x in NUMBERS:
+            got, want = made(table, x), f(table, x)
+            assert got == want and type(got) is type(want), (x, got, want)
+
+
+def between_knots(x, knots, heights):
+    out = np.zeros(x.shape[0])
+    for i in range(x.shape[0]):
+        k = np.searchsorted(knots, x[i])
+        if 0 < k < knots.shape[0]:
+            out[i] = (x[i] - knots[k - 1]) * (knots[k] - x[i]) + np.interp(x[i], knots, heights) ** 2
+    return out
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_numbers_that_are_looked_for_in_a_loop(jit: bool) -> None:
+    rng = np.random.default_rng(5)
+    knots = np.sort(rng.random(9))
+    check_grad(grad(between_knots, jit=jit), 1.3 * rng.random(12) - 0.1, knots, rng.random(9))
+    text = grad(between_knots, target="cuda").source(knots, knots, knots, knots)
+    host = text[text.index("def between_knots_backward(") :]
+    assert "search_left" not in text and "for i in" not in host and "fetch" not in host

@@ -12,6 +12,7 @@ import numpy as np
 from ...ir import affine
 from ...ir.expressions import BOOL, INT64, Axis, Expr, Load
 from ...ir.nodes import Library
+from ...rules.compositions.tables import places_in
 from ..arithmetic import cast_value
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, Static, whole
@@ -73,9 +74,8 @@ def _check_order(build: Builder, order: Any) -> None:
         build.refuse("order= names fields of structured arrays, which are not supported")
 
 
-@rule(np.searchsorted, method="searchsorted")
-def searchsorted(build: Builder, a: Any, v: Any, side: Any = None, sorter: Any = None) -> Any:
-    """Where each of `v` belongs in sorted `a`; integers without a derivative."""
+@rule(places_in)
+def places_in_(build: Builder, a: Any, v: Any, side: Any, sorter: Any) -> Any:
     known = "left" if absent(side) else side.value
     if known not in ("left", "right"):
         build.refuse(f"search side must be 'left' or 'right' (got {known!r})")

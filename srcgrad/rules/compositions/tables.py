@@ -9,6 +9,33 @@ import numpy as np
 from srcgrad.rules.compositions.registry import constant_integer, means
 
 
+@means(np.searchsorted, method="searchsorted")
+def searchsorted(a, v, side="left", sorter=None):
+    """Where v belongs in sorted `a`, without a derivative; a number is looked for in the place of the call."""
+    a = np.asarray(a)
+    is_plain = a.ndim == 1 and a.dtype.kind in "biuf" and np.asarray(v).dtype.kind in "biuf"
+    if np.ndim(v) > 0 or sorter is not None or side not in ("left", "right") or not is_plain:
+        return places_in(a, v, side, sorter)
+    return place_in(a, np.asarray(v)[()], side == "right")
+
+
+def places_in(a: Any, v: Any, side: str, sorter: Any) -> Any:
+    """np.searchsorted, by a routine (a rule of `frontend.numpy.order`)."""
+
+
+def place_in(a, v, behind):
+    """By halves; nan is beyond all numbers."""
+    low, high = 0, len(a)
+    while low < high:
+        middle = (low + high) // 2
+        other = a[middle]
+        if not (v < other or (other != other and v == v)) if behind else other < v or (v != v and other == other):
+            low = middle + 1
+        else:
+            high = middle
+    return np.int64(low)
+
+
 @means(np.interp)
 def interp(x, xp, fp, left=None, right=None, period=None):
     """Straight lines between points; at a point the slope is that to the right of it (at the last, to the left)."""
