@@ -15,7 +15,16 @@ from ..errors import AttributeArgumentError
 from ..ir import affine
 from ..ir.expressions import Expr
 from ..rules import compositions
-from . import calls_in_place, computed_attributes, inheritance, operators, records, special_methods, types_that_decide
+from . import (
+    calls_in_place,
+    computed_attributes,
+    containers,
+    inheritance,
+    operators,
+    records,
+    special_methods,
+    types_that_decide,
+)
 from .numpy import complex_numbers, flat
 from .numpy.table import METHODS, TABLE
 from .outside import LIBRARIES, HasOfItsOwn, InClass, InObject
@@ -49,6 +58,8 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
             return build.refuse(f"{what} has no attribute {name!r}", error=AttributeArgumentError)
         if (method := method_of_gradient(owner.value, name)) is not None:
             return Static(method)
+        if containers.is_one(owner) and (of_mapping := containers.method(interpreter, owner, name)) is not None:
+            return of_mapping
         if is_simple_object(owner.value) or records.is_made_here(owner.value):
             return of_object(interpreter, owner, name)
         if (made := of_library(interpreter, owner.value)) is not None:

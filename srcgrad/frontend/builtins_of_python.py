@@ -34,6 +34,7 @@ from . import (
     calls,
     calls_in_place,
     computed_attributes,
+    containers,
     copies,
     expressions,
     generators,
@@ -119,6 +120,8 @@ def length(interpreter: Interpreter, value: Any) -> Any:
     match value:
         case TupleValue(items=items):
             return constant(len(items))
+        case Static(value=item) if containers.is_one(value):
+            return constant(containers.told(interpreter, value, "length", lambda: len(item)))
         case ArrayValue(dims=(first, *_)):
             return Scalar(first, weak=True)
         case Items(length=count) | Indexed(count=count):

@@ -27,6 +27,7 @@ from . import (
     binding,
     changes,
     computed_attributes,
+    containers,
     exceptions,
     expressions,
     generators,
@@ -128,7 +129,7 @@ def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
         if keyword.arg is not None:
             kwargs[keyword.arg] = value
             continue
-        value = computed_attributes.as_it_is_now(interpreter, value)
+        value = containers.as_dict(interpreter, computed_attributes.as_it_is_now(interpreter, value))
         if records.is_dict(value) and not sets.is_set(value):
             kwargs |= records.as_dict(value)
         else:

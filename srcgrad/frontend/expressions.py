@@ -33,6 +33,7 @@ from . import (
     changes,
     choices,
     computed_attributes,
+    containers,
     generators,
     identities,
     item_names,
@@ -211,7 +212,7 @@ def _dict_display(interpreter: Interpreter, keys: list[ast.expr | None], nodes: 
         if key is not None:
             items[name] = value
             continue
-        value = computed_attributes.as_it_is_now(interpreter, value)
+        value = containers.as_dict(interpreter, computed_attributes.as_it_is_now(interpreter, value))
         if records.is_dict(value) and not sets.is_set(value):
             items |= records.as_dict(value)
         else:
@@ -355,12 +356,12 @@ def run_over_by_loop(interpreter: Interpreter, over: Any) -> Any:
     over = computed_attributes.as_it_is_now(interpreter, over)
     operators.refuse_template(interpreter, over)
     is_known = isinstance(over, Static) and isinstance(over.value, (str, enum.EnumMeta))
-    return TupleValue(tuple(map(constant, over.value))) if is_known else over
+    return TupleValue(tuple(map(constant, over.value))) if is_known else containers.run_over_by_loop(interpreter, over)
 
 
 def known_items(interpreter: Interpreter, value: Any) -> list[Any] | None:
     """The items of something that is unpacked, or None if their number is only known at run time."""
-    value = computed_attributes.as_it_is_now(interpreter, value)
+    value = containers.run_over_by_loop(interpreter, computed_attributes.as_it_is_now(interpreter, value))
     if records.is_dict(value):
         return [constant(key) for key in value.kind.keys]
     special_methods.refuse_object(interpreter, value, "the items", "__iter__")
@@ -468,6 +469,8 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
             keys, values = zip(*owner.value.items(), strict=True)
             return tuple_items.under_key(interpreter, keys, tuple(map(constant, values)), place)
         try:
+            if containers.is_one(owner):
+                return containers.item(interpreter, owner, operators.plain(place))
             return constant(owner.value[operators.plain(place)])
         except Exception as problem:
             error = next((own for kind, own in NOT_THERE.items() if isinstance(problem, kind)), UnsupportedError)

@@ -23,6 +23,7 @@ from . import (
     attributes,
     binding,
     computed_attributes,
+    containers,
     identities,
     item_fields,
     item_views,
@@ -215,6 +216,8 @@ def truth(interpreter: Interpreter, value: Any) -> Expr:
             return truth(interpreter, said)
     if isinstance(value, OneOf):
         return one_of.compared(value, lambda option: truth(interpreter, option)).expr
+    if containers.is_one(value):
+        return Const(containers.told(interpreter, value, "truth", lambda: bool(value.value)), BOOL)
     if optional.is_optional(value):
         flag, held = value.items
         if not isinstance(held, Scalar):
@@ -244,7 +247,7 @@ def static_truth(value: Any) -> bool | None:
         case Static() | TupleValue() if special_methods.own(value, "__bool__") or special_methods.own(value, "__len__"):
             return None
         case Static(value=item):
-            return None if isinstance(item, Unusable) else bool(item)
+            return None if isinstance(item, Unusable) or containers.is_one(value) else bool(item)
         case OneOf(options=options):
             answers = {static_truth(option) for option in options}
             return answers.pop() if len(answers) == 1 else None
@@ -290,6 +293,10 @@ def compare(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
             found = Scalar(truth(interpreter, said), weak=True)
             return found if isinstance(op, ast.In) else unary(interpreter, ast.Not(), found)
         special_methods.refuse_object(interpreter, y, "`in`", "__iter__")
+        if containers.is_one(y) and is_known(x):
+            key = plain(x)
+            found = containers.told(interpreter, y, ("in", key), lambda: key in y.value)
+            return constant(found == isinstance(op, ast.In))
         return _membership(interpreter, op, x, y)
     if optional.is_optional(x) or optional.is_optional(y):
         return _compared_where_set(interpreter, op, x, y)
@@ -430,8 +437,13 @@ def _static_comparison(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) 
         return elementwise(
             interpreter.build, OPERATORS[type(op)], [as_array(interpreter, v) for v in (x, y)], python=True
         )
+    name, a, b = OPERATORS[type(op)], plain(x), plain(y)
+    held = x if containers.is_one(x) else y if containers.is_one(y) else None
     try:
-        return constant(bool(PYTHON_OPERATORS[OPERATORS[type(op)]](plain(x), plain(y))))
+        if held is not None:
+            said = containers.told(interpreter, held, (name, id(a), id(b)), lambda: bool(PYTHON_OPERATORS[name](a, b)))
+            return constant(said)
+        return constant(bool(PYTHON_OPERATORS[name](a, b)))
     except TypeError as problem:
         is_none = optional.is_none(x) or optional.is_none(y)
         return interpreter.build.refuse(str(problem), error=NoneArgumentError if is_none else ArgumentError)

@@ -14,13 +14,14 @@ from dataclasses import replace
 from types import MemberDescriptorType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ArgumentError, KeyArgumentError, UnsupportedError
+from ..errors import ArgumentError, KeyArgumentError, UnsupportedError, ValueArgumentError
 from ..rules import compositions
 from . import (
     attributes,
     binding,
     calls_in_place,
     computed_attributes,
+    containers,
     expressions,
     identities,
     item_fields,
@@ -133,12 +134,16 @@ def made_of(interpreter: Interpreter, parts: list[Any], more: dict[str, Any], cl
     """dict(...)"""
     items: dict[Any, Any] = {}
     for part in parts:
-        part = computed_attributes.as_it_is_now(interpreter, part)
+        part = containers.as_dict(interpreter, computed_attributes.as_it_is_now(interpreter, part))
         if is_dict(part):
             items |= as_dict(part)
             continue
-        for pair in expressions.items_of(interpreter, part):
-            key, value = expressions.items_of(interpreter, pair)
+        for k, pair in enumerate(expressions.items_of(interpreter, part)):
+            both = expressions.items_of(interpreter, pair)
+            if len(both) != 2:
+                what = f"dictionary update sequence element #{k} has length {len(both)}; 2 is required"
+                interpreter.build.refuse(what, error=ValueArgumentError)
+            key, value = both
             items[key_of(interpreter, key)] = value
     return new_dict({key: binding.bind_item(interpreter, "t", value) for key, value in (items | more).items()}, cls)
 
