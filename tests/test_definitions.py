@@ -413,3 +413,27 @@ a part of a text
 def test_text_at_the_margin_of_an_indented_function() -> None:
     f = grad(lambda x: Margins(x).text() * x, jit=False)
     assert f.backward(2.0) == 12.0
+
+
+def a_function_beside_others(x, slope=np.cos, twice=True):
+    def inner(v):
+        return v**2
+
+    if slope == True or inner == 1.0 or inner == "sin" or inner in (None, False):  # noqa: E712
+        x = 10.0 * x
+    if inner != True and slope != None and inner != slope and both_of != True:  # noqa: E711, E712
+        x = 2.0 * x
+    return inner(x) if inner == inner and twice == True else slope(x)  # noqa: E712, PLR0124
+
+
+def both_of(x):
+    return x
+
+
+def test_functions_are_equal_to_themselves_alone() -> None:
+    """`if jac == True` asks whether it was asked for, or given."""
+    assert a_function_beside_others(1.5) == 9.0
+    f = grad(a_function_beside_others, jit=False)
+    assert f(1.5) == 9.0 and f.backward(1.5) == 12.0
+    g = grad(lambda x: a_function_beside_others(x, lambda v: v**3), jit=False)
+    assert g(1.5) == 9.0

@@ -690,3 +690,27 @@ def bound_at_the_end_of_an_iteration(x):
 def test_a_name_of_an_except_clause_that_another_path_binds_is_refused() -> None:
     with pytest.raises(SrcgradError, match="name 'kind' is not defined"):
         grad(bound_at_the_end_of_an_iteration, jit=False)(-0.4)
+
+
+def names_what_may_have_a_name(x):
+    y = 2.0 * x
+    try:
+        y.name = "projection"
+    except AttributeError:
+        y = 3.0 * y
+    return y
+
+
+def names_a_number(x):
+    y = 2.0 * x
+    y.name = "projection"
+    return y
+
+
+@pytest.mark.parametrize("x", [0.5, np.float64(0.5), np.float32(0.5), np.array([0.5, 1.5])])
+def test_attributes_of_numbers_are_not_writable(x: Any) -> None:
+    """As pandas' series have names, and what else is handed in may have none."""
+    assert np.array_equal(names_what_may_have_a_name(x), grad(names_what_may_have_a_name, jit=False)(x))
+    check_grad(grad(names_what_may_have_a_name, jit=False), x)
+    with pytest.raises(AttributeError, match="'name'"):
+        grad(names_a_number)(x)

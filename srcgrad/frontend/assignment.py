@@ -328,6 +328,10 @@ def _store_attribute(interpreter: Interpreter, target: ast.Attribute, value: Any
         else:
             _update(interpreter, indexing.memory_of(interpreter.build, part), value, op)
         return
+    if isinstance(owner, Scalar):
+        kind = attributes.PYTHON_KINDS[owner.dtype.kind] if owner.weak else owner.dtype.type
+        what = f"attribute {target.attr!r} of a {kind.__name__} is not writable"
+        interpreter.build.refuse(what, error=AttributeArgumentError)
     if not records.is_record(owner):
         interpreter.build.refuse("only attributes of objects that are made in the function can be assigned to")
     current = attributes.attribute(interpreter, owner, target.attr) if op else None

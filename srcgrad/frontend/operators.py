@@ -8,6 +8,7 @@ import operator
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
+from inspect import isfunction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,6 +69,7 @@ PYTHON_OPERATORS: dict[str, Callable[..., Any]] = {
     "le": operator.le, "gt": operator.gt, "ge": operator.ge, "bitand": operator.and_, "bitor": operator.or_,
     "bitxor": operator.xor,
 }  # fmt: skip
+OF_PYTHON = (str, int, float, bool, type(None))
 OPERATORS: dict[type[ast.AST], str] = {**ARITHMETIC, ast.MatMult: "matmul"}
 
 
@@ -303,9 +305,20 @@ def compare(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
     special = _by_method(interpreter, op, x, y)
     if special is not None:
         return special
+    if isinstance(op, (ast.Eq, ast.NotEq)) and isinstance(x, Closure) and isinstance(y, Closure):
+        return _identity(interpreter, ast.Is() if isinstance(op, ast.Eq) else ast.IsNot(), x, y)
+    if isinstance(op, (ast.Eq, ast.NotEq)) and _is_function_beside(x, y):
+        return constant(isinstance(op, ast.NotEq))
     if isinstance(x, (Static, TupleValue)) or isinstance(y, (Static, TupleValue)):
         return _static_comparison(interpreter, op, x, y)
     return elementwise(interpreter.build, OPERATORS[type(op)], (x, y), python=True)
+
+
+def _is_function_beside(x: Any, y: Any) -> bool:
+    """A function and a number, a text, None: these are never equal."""
+    functions = [isinstance(v, Closure) or (isinstance(v, Static) and isfunction(v.value)) for v in (x, y)]
+    others = [isinstance(v, Scalar) or (isinstance(v, Static) and isinstance(v.value, OF_PYTHON)) for v in (x, y)]
+    return (functions[0] and others[1]) or (functions[1] and others[0])
 
 
 def _compared_where_set(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:

@@ -65,14 +65,29 @@ def apply_over_axes(func, a, axes):
 
 
 @means(method=".vectorized")
-def vectorized(pyfunc, *args):
+def vectorized(pyfunc, *args, **named):
     """What np.vectorize(pyfunc) does when it is called."""
-    arrays = np.broadcast_arrays(*args)
+    arrays = np.broadcast_arrays(*args, *named.values())
     columns = [np.ravel(a) for a in arrays]
+    n, keys = len(args), tuple(named)
     if arrays[0].ndim == 0:
-        return np.asarray(pyfunc(*[column[0] for column in columns]))
-    out = np.asarray([pyfunc(*[column[i] for column in columns]) for i in range(arrays[0].size)])
-    return out.reshape(arrays[0].shape)
+        one = of_one_type(pyfunc(*[c[0] for c in columns[:n]], **{k: columns[n + j][0] for j, k in enumerate(keys)}))
+        return tuple(map(np.asarray, one)) if isinstance(one, tuple) else np.asarray(one)
+    if arrays[0].size == 0:
+        raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
+    made = [
+        of_one_type(pyfunc(*[c[i] for c in columns[:n]], **{k: columns[n + j][i] for j, k in enumerate(keys)}))
+        for i in range(arrays[0].size)
+    ]
+    if isinstance(made[0], tuple):
+        parts = [np.asarray([several[k] for several in made]) for k in range(len(made[0]))]
+        return tuple(part.reshape(arrays[0].shape) for part in parts)
+    return np.asarray(made).reshape(arrays[0].shape)
+
+
+def of_one_type(value):
+    """The value: NumPy asks the first result for the type of all, so the type may not go by the path taken."""
+    return value  # (where it does, the rule in `frontend.numpy.grids` refuses it)
 
 
 @means(method=".elementwise")

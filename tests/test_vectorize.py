@@ -1,0 +1,102 @@
+"""np.vectorize: functions of numbers that are called for each element, with several results and by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from srcgrad import UnsupportedError, grad
+from srcgrad.testing import check_grad
+
+X = np.array([0.5, 2.0, 3.0])
+
+
+def both(v, w):
+    return v * w, v / w
+
+
+@np.vectorize
+def decorated(v, scale=1.0):
+    return v**2 if v > 1.0 else scale * v
+
+
+def two_results(x, w):
+    product, ratio = np.vectorize(both)(x, w)
+    return product + 2.0 * ratio
+
+
+def one_of_two(x, w):
+    return np.vectorize(both)(x, w)[1]
+
+
+def two_of_a_matrix(x, w):
+    a, b = np.vectorize(both)(x[:, None], w)
+    return np.sum(a, axis=1) * b[:, 0]
+
+
+def two_of_numbers(x, w):
+    a, b = np.vectorize(both)(x[0], w[1])
+    return a + 3.0 * b
+
+
+def by_name(x, w):
+    f = np.vectorize(lambda v, w=1.0, s=2.0: v * w**2 * s)
+    return f(x, w=w) + f(x, s=3.0) + f(w=x, v=w)
+
+
+def by_name_of_a_global(x, w):
+    return decorated(x, scale=w) + decorated(x)
+
+
+def of_one_type_on_both_paths(x, w):
+    return np.vectorize(lambda v, w: 0.0 if v < 1.0 else v * w)(x, w)
+
+
+FUNCTIONS = [
+    two_results, one_of_two, two_of_a_matrix, two_of_numbers, by_name, by_name_of_a_global, of_one_type_on_both_paths,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+@pytest.mark.parametrize("jit", [False, True])
+def test_vectorized(function: Callable[..., Any], jit: bool) -> None:
+    f = grad(function, jit=jit)
+    for x, w in (X, X[::-1] + 0.3), (X[1:], X[1:] * 2.0):
+        assert np.allclose(f(x, w), function(x, w), rtol=1e-14)
+        check_grad(f, x, w)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS[:-1], ids=lambda function: function.__name__)
+def test_of_float32(function: Callable[..., Any]) -> None:
+    f, x, w = grad(function, jit=False), X.astype(np.float32), X[::-1].astype(np.float32)
+    made, expected = f(x, w), function(x, w)
+    assert np.allclose(made, expected, rtol=1e-6)
+    assert np.asarray(made).dtype == np.asarray(expected).dtype
+    check_grad(f, x, w)
+
+
+def cut_by_the_first(x):
+    return np.vectorize(lambda v: 0 if v < 1.0 else v * 2.5)(x)
+
+
+def one_of_two_cut_by_the_first(x):
+    return np.vectorize(lambda v: (v, 0 if v < 1.0 else v * 2.5))(x)[0]
+
+
+@pytest.mark.parametrize("function", [cut_by_the_first, one_of_two_cut_by_the_first])
+def test_the_first_result_decides_on_the_type(function: Callable[..., Any]) -> None:
+    """NumPy makes [0, 5, 7] of it."""
+    with pytest.raises(UnsupportedError, match="makes all results of the type of the first, which may be int"):
+        grad(function)(X)
+    with pytest.raises(UnsupportedError, match="of the type of the first, which may be np.float32"):
+        grad(of_one_type_on_both_paths)(X.astype(np.float32), X.astype(np.float32))
+
+
+def test_nothing_to_call_it_for() -> None:
+    for function in two_results, of_one_type_on_both_paths:
+        for f in function, grad(function, jit=False):
+            with pytest.raises(ValueError, match="size 0 inputs"):
+                f(X[:0], X[:0])
