@@ -118,6 +118,78 @@ def test_what_a_search_has_found_is_inside() -> None:
     assert not checked
 
 
+def peak(x):
+    """Of a window, begun in its middle: the place may be ahead of where it began."""
+    s = 0.0
+    for i in range(len(x) - 4):
+        k = 2
+        for j in range(5):
+            if x[i + j] > x[i + k]:
+                k = j
+        s += x[i + k] * x[i + k - 2]
+    return s
+
+
+def ahead_of_its_beginning(x, y):
+    k = 5
+    for j in range(1, 10):
+        if x[j] > 0:
+            k = j
+    return y[k - 5] * x[0]
+
+
+def by_steps(x, y):
+    k = 4
+    for j in range(0, 10, 2):
+        if x[j] > 0:
+            k = j
+    return y[k - 4] * x[0]
+
+
+def downwards_to(x, y):
+    k = 3
+    for j in range(3, -1, -1):
+        if x[j] > 0:
+            k = j
+    return y[k - 3] * x[0] + y[len(y) - 1 - (k - 3)]
+
+
+def from_an_argument(x, y, p):
+    k = p
+    for j in range(p, -1, -1):
+        if x[j] > 0:
+            k = j
+    return y[k - p] * x[0]
+
+
+@pytest.mark.parametrize("f", [ahead_of_its_beginning, by_steps, downwards_to, from_an_argument])
+@pytest.mark.parametrize("taken", [1, 2, 3, 8, None])
+@pytest.mark.parametrize("length", [12, 3])
+def test_a_place_ahead_of_where_the_search_began(f: Any, taken: int | None, length: int) -> None:
+    x, y = -np.ones(12), np.arange(float(length)) + 1
+    if taken is not None:
+        x[taken] = 3.0
+    more = (4,) if f is from_an_argument else ()
+    made = grad(f, wrt=("y",))
+    try:
+        expected = f(x, y, *more)
+    except IndexError:
+        with pytest.raises(IndexError):
+            made(x, y, *more)
+        with pytest.raises(IndexError):
+            made.backward(x, y, *more)
+        return
+    assert made(x, y, *more) == expected
+    np.testing.assert_array_equal(made.backward(x, y, *more), grad(f, wrt=("y",), jit=False).backward(x, y, *more))
+
+
+def test_a_peak_of_windows() -> None:
+    x = np.array([5, 1, 2, 3, 1, 0, 4, 2.5])
+    f = grad(peak)
+    assert f(x) == peak(x) == 31
+    assert f.backward(x).tolist() == [4, 3, 0, 1, 8, 0, 7, 0]
+
+
 def places_added_to(f: Any) -> list[Load]:
     x = ArrayType(np.dtype(np.float64), 1 if f is pooled else 2, "C")
     v = ArrayType(np.dtype(np.float64), 1, "C")

@@ -198,10 +198,15 @@ class _Prover:
 
     def note_ranges(self, loop: Loop, noted: Iterable[tuple[Var, Expr]], scope: Scope) -> None:
         """Behind the loop, what has noted an index of it is one, or what it was before."""
+        at_most = lambda x, y: self.is_natural(affine.sub(y, x), scope)
         for var, before in noted:
-            ends = [affine.sub(loop.high, before), affine.sub(before, affine.sub(loop.low, affine.ONE))]
-            if not any(variables(e) & loop.changed for e in ends) and all(self.is_natural(e, scope) for e in ends):
-                scope.is_between(var, before, loop.high)
+            ends = before, loop.low, loop.high
+            if any(variables(e) & loop.changed or loads(e) for e in ends):
+                continue
+            low = before if at_most(before, loop.low) else loop.low if at_most(loop.low, before) else None
+            high = loop.high if at_most(before, loop.high) else before if at_most(loop.high, before) else None
+            if low is not None and high is not None:
+                scope.is_between(var, low, high)
 
     def branch(self, stmt: If, scope: Scope) -> Stmt:
         parts = []
