@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 from srcgrad import ArgumentError, UnsupportedError, grad
 from srcgrad.testing import check_grad
@@ -365,6 +366,20 @@ def cut_in_a_union(x, c):
     return b * x[0]
 
 
+def cut_where_halves_are_exchanged(x, c):
+    n = 1 if c else 0.5
+    b = np.fft.fftshift(np.array([n, 4]))
+    b[0] = 0.5
+    return b * x[0]
+
+
+def cut_in_a_matrix_of_diagonals(x, c):
+    n = 1 if c else 0.5
+    b = scipy.linalg.toeplitz(np.array([n, 4]))
+    b[0, 0] = 0.5
+    return b[0] * x[0]
+
+
 def tried_in_place(x, c):
     n = 1 if c else 0.5
     a = np.array([n, 4])
@@ -488,7 +503,7 @@ APART = [
     asked_where_it_calls_itself, asked_what_it_is_of, cut,
     cut_through_a_view, cut_in_what_is_like_it, cut_in_a_copy, cut_by_an_element, cut_in_one_of_two, cut_by_a_function,
     added_at, cut_by_a_list, cut_in_a_product, cut_in_what_is_repeated, cut_in_what_is_joined, cut_in_a_union,
-    tried_in_place,
+    tried_in_place, cut_where_halves_are_exchanged, cut_in_a_matrix_of_diagonals,
     cut_where_no_item_may_be_new, cut_to_what_is_given, product_of_truths, to_a_negative_power,
     truths_added, turned_over, root_of_real_or_complex, asked_whether_complex, as_text,
 ]  # fmt: skip

@@ -54,6 +54,11 @@ MAY_BE_WHOLE = (
 )
 CUT = "what is put there is made one of {}"
 FLOATING_MODULES = ("numpy.linalg", "numpy.fft", "numpy.random", "scipy")
+ARRANGED = frozenset((  # what these functions in there make is of the type of what they are given
+    "fftshift", "ifftshift", "toeplitz", "circulant", "hankel", "block_diag", "convolution_matrix", "convolve",
+    "correlate", "convolve2d", "correlate2d", "medfilt", "order_filter", "matrix_power", "multi_dot",
+    "matrix_transpose", "diagonal", "trace", "outer", "matmul", "cross", "tensordot", "vecdot",
+))  # fmt: skip
 
 
 def refuse_types(builder: Builder, value: Scalar | ArrayValue, because: str) -> None:
@@ -118,7 +123,8 @@ def note_results(builder: Builder, name: str, module: str, given: Iterable[Any],
             if max(map(rank, types_of(builder, other))) > min(map(rank, types_of(builder, numbers[0]))):
                 refuse_joined(builder, types_of(builder, numbers[0]), CUT, is_array=True)
         numbers = numbers[:1]
-    if not are_joined(builder, numbers) or name in OF_ONE_TYPE or module.startswith(FLOATING_MODULES):
+    is_floating = module.startswith(FLOATING_MODULES) and name not in ARRANGED
+    if not are_joined(builder, numbers) or name in OF_ONE_TYPE or is_floating:
         return made
 
     def dtype_of(on_path: Sequence[Any]) -> np.dtype:
