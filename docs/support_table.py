@@ -79,11 +79,9 @@ STATEMENTS = {
     "For": "`for` over ranges, arrays, tuples, lists, `zip`, `enumerate`, and generators of yours",
     "While": "`while`", "Break": "`break`", "Continue": "`continue`", "Return": "`return`, also early",
     "FunctionDef": "nested `def`", "Raise": "`raise`", "Assert": "`assert`", "Pass": "`pass`", "Import": "`import`",
-    "Try": "`try` with `except`, `else` and `finally`",
-    "With": "`with np.errstate(...)` and its like, and of objects of your own classes",
+    "Try": "`try` with `except`, `else` and `finally`", "With": "`with np.errstate(...)` and its like",
     "Match": "`match` on numbers, strings, tuples, lists, dicts and classes", "Delete": "`del`",
-    "Global": "`global`, to read, and to set in `__enter__` what `__exit__` puts back",
-    "Nonlocal": "`nonlocal` of functions in the function", "ClassDef": "`class`",
+    "Global": "`global`, to read", "Nonlocal": "`nonlocal` of functions in the function", "ClassDef": "`class`",
 }
 EXPRESSIONS = {
     "BinOp": "arithmetic, `x @ y`", "Compare": "comparisons, chained ones too",

@@ -65,8 +65,6 @@ def call(
     from .interpret import Frame
 
     build, kind, adjoints = interpreter.build, method.__name__, method.__self__._for_call(kwargs)._adjoints
-    if interpreter.globals_now.values:
-        build.refuse(f".{kind} in a `with` that sets globals", "put the `with` into the function")
     if kind not in KINDS:
         build.refuse(f".{kind} in a function that is differentiated", f"call .backward, or .{KINDS[1]}")
     bound = _bound(interpreter, f"{method.__self__.__name__}.{kind}", adjoints.signature, args, kwargs)

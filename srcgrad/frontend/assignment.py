@@ -16,7 +16,6 @@ from . import (
     branches,
     called_first,
     computed_attributes,
-    contexts,
     expressions,
     identities,
     item_fields,
@@ -54,8 +53,6 @@ if TYPE_CHECKING:
 
 def assign(interpreter: Interpreter, target: ast.expr, value: Any, mark: int) -> None:
     match target:
-        case ast.Name(id=name) if name in interpreter.frame.sets_globals:
-            contexts.set_global(interpreter, name, value)
         case ast.Name(id=name):
             binding.bind(interpreter, name, value, mark)
         case ast.Tuple(elts=targets) | ast.List(elts=targets):

@@ -39,8 +39,6 @@ def _invoke(
     interpreter: Interpreter, source: Source, function: Any, bound: dict[str, Any], closure: Closure | None
 ) -> Any:
     callees, build = interpreter.callees, interpreter.build
-    if interpreter.globals_now.values:
-        build.refuse(f"a call of {source.name}, which is compiled on its own, in a `with` that sets globals")
     which = key_of(source)
     pack = Pack(interpreter, which in callees.chosen.large)
     shape = ("call", tuple((name, pack.pack(name, value)) for name, value in bound.items()))

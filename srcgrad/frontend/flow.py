@@ -22,7 +22,6 @@ from .source import located
 from .syntax import walk
 
 RESULT, RETURNED = ".result", ".returned"
-HARMLESS = ("errstate", "printoptions", "nullcontext", "catch_warnings")  # what a `with` may name: see `contexts`
 OWN = (RESULT, RETURNED, ".stopped", ".skipped", ".left")  # what the names of flags begin with
 Statements = list[ast.stmt]
 
@@ -142,11 +141,6 @@ class _Flow:
                     out += loop
                     if stmt.orelse:  # it may jump, like everything that follows the loop
                         return out + self.block(after)
-                case ast.With() if not _is_harmless(stmt):
-                    around, behind = self.around(stmt)
-                    out.append(around)
-                    if behind:
-                        return out + self.block(behind)
                 case ast.With(body=inner):
                     entered = copy.copy(stmt)
                     entered.body = []
@@ -162,25 +156,6 @@ class _Flow:
             if not self.flags:
                 self.bound |= liveness.assigned([stmt])
         return out
-
-    def around(self, stmt: ast.With) -> tuple[ast.With, Statements]:
-        """A `with` whose end matters, and what is returned at its end, which is returned behind it."""
-        *ahead, last = _without_harmless(stmt.body)
-        behind: Statements = []
-        if isinstance(last, ast.With):
-            within, behind = self.around(last)
-            end: Statements = [within]
-        elif isinstance(last, ast.Return):
-            held = ast.copy_location(ast.Name(".returning", ast.Load()), last)
-            value = last.value or ast.copy_location(ast.Constant(None), last)
-            behind = [ast.copy_location(ast.Return(held), last)]
-            end = [_assign(".returning", value, last)]
-        else:
-            ahead, end = [*ahead, last], []
-        around = copy.copy(stmt)
-        around.is_left_early = any(map(_jumps, ahead))  # type: ignore[attr-defined]
-        around.body = [*(ahead if around.is_left_early else self.block(ahead)), *end]  # type: ignore[attr-defined]
-        return around, behind
 
     def return_behind(self, stmt: ast.Return, out: Statements) -> bool:
         """What is returned is bound behind the loops, where it is the array itself: in the loop it would be a copy.
@@ -321,23 +296,6 @@ def _as_branches(stmt: ast.Assign, value: ast.IfExp) -> ast.stmt:
     """x = a if c else None   →   if c: x = a; else: x = None   (a name may be None by the path, an expression not)"""
     then, orelse = (ast.copy_location(ast.Assign(stmt.targets, side), stmt) for side in (value.body, value.orelse))
     return ast.copy_location(ast.If(value.test, [then], [orelse]), stmt)
-
-
-def _is_harmless(stmt: ast.With) -> bool:
-    """By its name: that it is what this says is looked at where it is interpreted."""
-    heads = [item.context_expr for item in stmt.items]
-    functions = [head.func if isinstance(head, ast.Call) else head for head in heads]
-    return all((f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", "")) in HARMLESS for f in functions)
-
-
-def _without_harmless(body: Sequence[ast.stmt]) -> Statements:
-    """A block that does not end in a `with` that does nothing: what is in that stands behind its head."""
-    *ahead, last = body
-    if not (isinstance(last, ast.With) and _is_harmless(last)):
-        return list(body)
-    head = copy.copy(last)
-    head.body = []
-    return [*ahead, head, *_without_harmless(last.body)]
 
 
 def _finishing(body: Sequence[ast.stmt], final: Sequence[ast.stmt], is_in_loop: bool = False) -> Statements:

@@ -103,7 +103,6 @@ class Frame:
     called_at: Span | None = None
     is_composition: bool = False  # of ours: what happens in it happens at the line of the call
     statement: ast.stmt | None = None  # that is being interpreted
-    sets_globals: set[str] = field(default_factory=set)  # names that are globals, and assigned to
 
     def bound(self, name: str) -> Any:
         frame: Frame | None = self
@@ -151,7 +150,6 @@ class Interpreter:
         self.one_of_several: set[object] = set()  # lists that a name stands for on one path, and others hold as well
         self.iterators = iterators.Iterators()
         self.looks = looks.Looks()
-        self.globals_now = contexts.GlobalsNow()
         self.latest: dict[object, Any] = {}  # what lists are since they were changed, held by a name or not
         self.given_away: dict[object, frozenset[str]] = {}  # lists that are items of others, with the memory of these
         self.chosen: dict[Expr, int] = {}  # numbers that say which of several things it is, where that is known
@@ -266,7 +264,7 @@ class Interpreter:
                 self.at_statement()
                 for target in targets:
                     assignment.assign(self, target, result, mark)
-                    if isinstance(target, ast.Name) and target.id not in self.frame.sets_globals:
+                    if isinstance(target, ast.Name):
                         result = self.env[target.id]  # a = b = value: b is a by another name
                     mark = len(self.build.block)
                 self.env.pop(f"{HELD}{id(stmt)}", None)
@@ -301,10 +299,11 @@ class Interpreter:
                 self.delete(targets)
             case ast.Import() | ast.ImportFrom():
                 self.import_names(stmt)
-            case ast.With():
-                return contexts.statement(self, stmt)
-            case ast.Global() | ast.Nonlocal():
-                contexts.check_global(self, stmt)
+            case ast.With(items=items):
+                for item in items:
+                    contexts.enter(self, item)
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                contexts.only_read(self, stmt, names)
             case _:
                 word = {"ClassDef": "class", "AsyncFor": "async for"}.get(
                     type(stmt).__name__, type(stmt).__name__.lower()
@@ -409,8 +408,6 @@ class Interpreter:
     def outside(self, name: str, place: Place) -> Any:
         """A value from outside: arrays and finite floats are handed in at every call, the rest are constants."""
         key = place.key
-        if (set_to := self.globals_now.found(place)) is not None:
-            return set_to
         if key in self.captured:
             return self.captured[key][1]
         try:

@@ -146,8 +146,6 @@ def _statement(stmt: ast.stmt, live: Names) -> Names:
             return _loop(stmt, body, live, _binds(target)) - (_binds(target) - live) | _reads(over)
         case ast.While(test=test, body=body):
             return _loop(stmt, body, live | _reads(test), frozenset()) | _reads(test)
-        case ast.With(items=items, body=body):
-            return _block(body, live) | _reads(*items)
         case ast.Assign(targets=targets, value=value):
             bound = frozenset().union(*(_binds(target) for target in targets))
             return (live - bound) | _reads(value, *targets)
