@@ -240,3 +240,36 @@ def test_what_is_refused() -> None:
         grad(not_there)(X)
     with pytest.raises(ValueError, match="element #1 has length 1; 2 is required"):
         grad(no_pairs)(X)
+
+
+SETTINGS: Any = UserDict(a=2.0)
+NOTHING: Any = UserDict()
+ROW: Any = UserList([1.0, 2.0])
+
+
+def one_or_the_other(x):
+    t = NOTHING or SETTINGS or {"a": 5.0}
+    return np.sum(x) * t["a"] * (2.0 if SETTINGS and "a" in SETTINGS else 3.0)
+
+
+def of_another_kind(x):
+    if not NOTHING:
+        return np.sum(x)
+    return x
+
+
+def a_list_in_a_list(x):
+    return np.sum(x) * ([1.0] in ROW)
+
+
+def test_the_truth_of_a_container_is_known_as_long_as_python_says_so() -> None:
+    x = np.array([0.5, 1.5])
+    for function in (one_or_the_other, of_another_kind, a_list_in_a_list):
+        f = grad(function, jit=False)
+        np.testing.assert_array_equal(f(x), function(x))
+        NOTHING["a"] = 7.0
+        try:
+            np.testing.assert_array_equal(f(x), function(x))
+        finally:
+            NOTHING.clear()
+        np.testing.assert_array_equal(f(x), function(x))

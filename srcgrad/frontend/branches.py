@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 def branch(interpreter: Interpreter, node: ast.If, then: Callable[[], Any] | None = None) -> bool:
     """An `if`.  A test that is known now leaves one branch only."""
     test = split_statements.expression(interpreter, node.test)
-    known = operators.static_truth(test)
+    known = operators.known_truth(interpreter, test)
     known = choices.decided(interpreter, node.test) if known is None else known
     if known is not None:
         if known:

@@ -52,7 +52,7 @@ def boolean(
         first = one_of.settled(interpreter, nodes[0], first)
     if isinstance(first, Items):  # `if ys and …`: whether it has items is what counts
         first = _has_items(interpreter, first, is_and)
-    known = operators.static_truth(computed_attributes.as_it_is_now(interpreter, first))
+    known = operators.known_truth(interpreter, computed_attributes.as_it_is_now(interpreter, first))
     if known is not None:
         return boolean(interpreter, is_and, nodes[1:], is_later, is_test) if known == is_and else first
     rest: list[Stmt] = []
@@ -223,7 +223,7 @@ def _is_simple(node: ast.expr) -> bool:
 
 def conditional(interpreter: Interpreter, node: ast.IfExp) -> Any:
     test = expressions.as_it_is(interpreter, node.test)
-    known = operators.static_truth(test)
+    known = operators.known_truth(interpreter, test)
     if known is not None:
         return expressions.as_it_is(interpreter, node.body if known else node.orelse)
     condition = operators.truth(interpreter, test)

@@ -55,6 +55,7 @@ from .values import (
     TupleValue,
     Unusable,
     constant,
+    is_hashable,
     new_list,
     static_int,
 )
@@ -193,7 +194,7 @@ def _tuple_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
 
 def unary(interpreter: Interpreter, op: ast.unaryop, value: Any) -> Any:
     if isinstance(op, ast.Not):
-        known = static_truth(value)
+        known = known_truth(interpreter, value)
         if known is not None:
             return constant(not known)
         return Scalar(negated(truth(interpreter, value)), weak=True)
@@ -239,6 +240,14 @@ def truth(interpreter: Interpreter, value: Any) -> Expr:
     if value.dtype == BOOL:
         return value.expr
     return Call("ne", (value.expr, Const(value.dtype.type(0).item(), value.dtype)), BOOL)
+
+
+def known_truth(interpreter: Interpreter, value: Any) -> bool | None:
+    """The same, also of a container from outside, as long as Python says so."""
+    if static_truth(value) is None and containers.is_one(value) and isinstance(value, Static):
+        said = truth(interpreter, value)
+        return bool(said.value) if isinstance(said, Const) else None
+    return static_truth(value)
 
 
 def static_truth(value: Any) -> bool | None:
@@ -297,7 +306,8 @@ def compare(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
         special_methods.refuse_object(interpreter, y, "`in`", "__iter__")
         if containers.is_one(y) and is_known(x):
             key = plain(x)
-            found = containers.told(interpreter, y, ("in", key), lambda: key in y.value)
+            asked = key if is_hashable(key) else repr(key)
+            found = containers.told(interpreter, y, ("in", asked), lambda: key in y.value)
             return constant(found == isinstance(op, ast.In))
         return _membership(interpreter, op, x, y)
     if optional.is_optional(x) or optional.is_optional(y):
