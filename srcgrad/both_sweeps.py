@@ -38,6 +38,7 @@ class BothSweeps:
     program: Function
     assumed: tuple[Assumption, ...]
     kept: dict[Any, Function] = field(default_factory=dict)  # what `keep` made of it: for halves, and for both in one
+    finished: dict[Any, Function] = field(default_factory=dict)  # by kind: what is left is to say it as text
 
     def serves(self, function: Callable[..., Any], types: Any, cotangents: Any, wanted: Any) -> bool:
         if function is not self.function or not _are_same(self.types, types) or self.wanted != wanted:
@@ -61,6 +62,13 @@ class BothSweeps:
         if key not in self.kept:
             self.kept[key] = keep(self._own(self.program, kind))
         return self._own(self.kept[key], kind)
+
+    def to_the_end(self, kind: str, steps: Any, go: Callable[[], Function]) -> Function:
+        """Where the rest of the way leads for one kind, which `source` and a GPU's `ptx` ask for as calls do."""
+        key = kind, steps
+        if key not in self.finished:
+            self.finished[key] = go()
+        return self._own(self.finished[key], kind)
 
     def _own(self, program: Function, kind: str) -> Function:
         own = _Own().function(program)

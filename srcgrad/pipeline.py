@@ -455,8 +455,12 @@ def transformed(
     parting = next(k for k, step in enumerate(steps) if step in (keep, without_keep))
     given = LIKE_THE_OUTPUT if kind == "forward" else cotangents
     both = both_sweeps(memory, function, types, given, (options, steps[:parting]), lambda: make(steps[:parting]))
-    kept = both.of_kind(kind, steps[parting], lambda program: through(program, steps[parting : parting + 1]))
-    return both.start, through(kept, steps[parting + 1 :])
+
+    def to_the_end() -> Function:
+        kept = both.of_kind(kind, steps[parting], lambda program: through(program, steps[parting : parting + 1]))
+        return through(kept, steps[parting + 1 :])
+
+    return both.start, both.to_the_end(kind, steps, to_the_end)
 
 
 def passes_for(kind: str, options: Options) -> tuple[Pass, ...]:

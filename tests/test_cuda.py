@@ -24,35 +24,36 @@ def named(names: str) -> list[str]:
 
 # For each part its files, which of their tests, and how many of those there are at least.
 SIMULATED = {
-    **{f"corpus-{share}": (["test_cuda_corpus.py"], 90) for share in range(SHARES)},
-    "programs": (named("programs library properties simulator arithmetic"), 93),
+    **{f"corpus-{share}": (["test_cuda_corpus.py"], 140) for share in range(SHARES)},
+    "programs": (named("programs library properties simulator arithmetic"), 100),
+    "states": (named("states alone grids later kept sums again"), 245),
     "reductions": (
         named("extremes columns parted_loops benchmarks examples sweeps gathered ahead where_read layouts strides"),
-        650,
+        600,
     ),
     "rows": (
         named(
             "quotients far held steps checkpoints first_steps remainders scans flat in_parallel apart bits cases narrow"
         ),
-        900,
+        1000,
     ),
 }
 SOME = (
     "black_scholes or mandelbrot or rk4 or scattered or mixture or two_layers or softmax or stencil or conjugate or "
     "iterations_that or nests or in_place_by_rows"
 )  # of the programs, which the simulator runs all: to compile a kernel takes a quarter of a second
-WHOLE = "launches"  # the part of which every case is compiled; of the others every second one: the simulator runs all
+TURNS = {"launches": "1", "programs": "3"}  # of others every fifth case is compiled: the simulator runs them all
 OTHERS = (
     "(softmax and 1024) or (set_where and 512) or "
     "test_gradients and (backward and not value or two_buffers or in_place-3)"
 )
 VIRTUAL = {
-    "programs": ([*named("programs"), "-k", f"({SOME}) and not (conjugate and float32)"], 10),
-    "launches": (named("launches replayed errors arrays virtual arithmetic narrow"), 131),
-    "loops": (named("kept sums again layouts strides"), 95),
+    "programs": ([*named("programs"), "-k", f"({SOME}) and not (conjugate and float32)"], 7),
+    "launches": (named("launches replayed errors arrays virtual arithmetic narrow"), 160),
+    "loops": (named("kept sums again layouts strides"), 60),
     "parts": (
         [*named("steps library quotients"), "-k", "not float32 and (test_cuda_steps or long_sums or by_any_number)"],
-        35,
+        20,
     ),
     "scans": (
         [
@@ -61,10 +62,10 @@ VIRTUAL = {
             "running_sum-1100 or filter_of_two-40 or advantages-40 or exact or 4-5 or queue-40 or stretch-40 or "
             "farthest or fetched or (one_kernel and float64)",
         ],
-        11,
+        9,
     ),
-    "steps": (named("states alone grids later remainders apart bits cases"), 126),
-    "rows": ([*named("ahead held checkpoints where_read first_steps"), "-k", f"ahead or {OTHERS}"], 83),
+    "steps": (named("states alone grids later remainders apart bits cases"), 78),
+    "rows": ([*named("ahead held checkpoints where_read first_steps"), "-k", f"ahead or {OTHERS}"], 41),
 }
 
 
@@ -78,7 +79,7 @@ def test_in_the_simulator(part: str) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="numba-cuda is there for Linux alone")
 @pytest.mark.parametrize("part", VIRTUAL)
 def test_on_the_virtual_gpu(part: str) -> None:
-    run(*VIRTUAL[part], {"SRCGRAD_VIRTUAL_GPU": "1", "SRCGRAD_TURNS": "" if part == WHOLE else "1"})
+    run(*VIRTUAL[part], {"SRCGRAD_VIRTUAL_GPU": "1", "SRCGRAD_TURNS": TURNS.get(part, "5")})
 
 
 def run(files: list[str], least: int, how: dict[str, str]) -> None:

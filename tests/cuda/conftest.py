@@ -1,7 +1,7 @@
 """Tests that need a GPU, or the simulator of one (NUMBA_ENABLE_CUDASIM=1, see tests/test_cuda.py): else none."""
 
-import itertools
 import os
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +12,8 @@ import pytest
 from numba import cuda
 from numba.core import config
 
+SIMULATED = config.ENABLE_CUDASIM
+
 if os.environ.get("SRCGRAD_VIRTUAL_GPU"):
     from virtual_gpu import driver
 
@@ -20,19 +22,30 @@ if os.environ.get("SRCGRAD_VIRTUAL_GPU"):
 
 @pytest.hookimpl(trylast=True)  # behind -k
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """SRCGRAD_TURNS=1: of the cases of each test every second one; of two parameters, where each other has one."""
-    if not os.environ.get("SRCGRAD_TURNS"):
-        return
+    """SRCGRAD_TURNS=5: of the cases of each test every fifth one; in the simulator, each in one of its dtypes."""
+    everyone = int(os.environ.get("SRCGRAD_TURNS") or 1)
     kept: list[pytest.Item] = []
-    for _, group in itertools.groupby(items, lambda item: (item.path, getattr(item, "originalname", item.name))):
-        kept += [item for k, item in enumerate(group) if (k + k // 2) % 2 == 0]
-    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-    items[:] = kept
+    for _, cases in _groups(items, lambda item: getattr(item, "originalname", item.name)):
+        kept += cases[::everyone]
+    if SIMULATED and os.environ.get("SRCGRAD_CASES") != "all":
+        alike = _groups(kept, lambda item: re.sub("float(32|64)", "float", item.name))
+        kept = [item for k, (_, both) in enumerate(alike) for item in (both if len(both) != 2 else [both[k % 2]])]
+    left_out = set(items) - set(kept)
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = [item for item in items if item not in left_out]
 
 
-collect_ignore_glob = [] if config.ENABLE_CUDASIM or cuda.is_available() else ["*.py"]
+def _groups(items: list[pytest.Item], name: Callable[[pytest.Item], str]) -> list[tuple[Any, list[pytest.Item]]]:
+    """The items of one file for which `name` says the same."""
+    found: dict[Any, list[pytest.Item]] = {}
+    for item in items:
+        found.setdefault((item.path, name(item)), []).append(item)
+    return list(found.items())
 
-if config.ENABLE_CUDASIM:
+
+collect_ignore_glob = [] if SIMULATED or cuda.is_available() else ["*.py"]
+
+if SIMULATED:
     from numba.cuda.simulator import kernel
 
     if hasattr(os, "sched_setaffinity"):  # threads that take turns: half the time on one core, which is this one

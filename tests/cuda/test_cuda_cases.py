@@ -75,7 +75,7 @@ def test_torus(function: Callable[..., Any], shape: tuple[int, int], is_parallel
     divides = 2 if function is torus else 3
     assert f"if u.shape[0] % {divides} == 0 and u.shape[1] % {divides} == 0:" in text
     assert is_parallel == all(length % divides == 0 for length in shape)
-    kernels = text[: text.index(f"def {function.__name__}_backward(")]
+    kernels = text[: text.index(f"def {function.__name__}_value_and_backward(")]
     assert kernels.count("cuda.grid(2)") >= 4  # both axes
 
 
