@@ -554,11 +554,11 @@ ARRAYS = {
     """,
 }
 OVERWRITING = ("loop", "branch_in_loop", "while", "carried", "in_place", "view")
-FRAMES_OF = [  # of its frames each primitive is put in two of three, by turns
+FRAMES_OF = [  # of its frames each primitive is put in every second one, by turns
     (op, f)
     for i, op in enumerate(WRITTEN)
     for j, f in enumerate(FRAMES if op in SCALAR_ONLY else {**FRAMES, **ARRAYS})
-    if (i + j) % 3
+    if (i + j) % 2
 ]
 FRAMES_OF += [(op, "branch_in_loop") for op in WRITTEN_SPECIAL]  # the frames do not look into a row
 
