@@ -107,6 +107,7 @@ from .passes.say_ranges import say_ranges
 from .passes.scalar_arrays import scalar_arrays
 from .passes.scale_once import scale_once
 from .passes.scans import scans
+from .passes.searches_in_strips import searches_in_strips
 from .passes.searches_in_two import searches_in_two
 from .passes.set_aside import set_aside
 from .passes.share import share
@@ -236,6 +237,7 @@ IN_VECTORS: tuple[Pass, ...] = (
     few_columns,  # rows of up to four elements are no loops
     masked_rows,  # what does not fill a register of a short row goes into one that is masked
     sums_in_parts,  # long ones of float32 keep their digits
+    searches_in_strips,  # of elements, most are not the best
     tell_apart,  # inner loops of which LLVM would ask at run time whether rows overlap
 )
 AT_THE_ENDS: tuple[Pass, ...] = (

@@ -61,11 +61,7 @@ class _Search:
 
     @property
     def asked(self) -> Expr:
-        return self.is_better(self.best.value, self.best.var)
-
-    def is_better(self, x: Expr, y: Expr) -> Expr:
-        better = Call(self.better, (x, y), BOOL)
-        return either(better, both(_is_nan(x), negated(_is_nan(y)))) if self.sees_nan else better
+        return is_better(self.better, self.best.value, self.best.var, self.sees_nan)
 
     def in_two(self, names: Names) -> Block:
         best, value = self.best.var, self.best.value
@@ -73,14 +69,14 @@ class _Search:
         counted, count, here = self.counted(at)
         is_top: Expr = Call("eq", (value, top), BOOL)
         if self.sees_nan:
-            is_top = either(is_top, both(_is_nan(value), _is_nan(top)))
+            is_top = either(is_top, both(is_nan(value), is_nan(top)))
         taken = value if self.sees_nan else select(self.asked, value, best)
         again = {loop.index: Var(names.fresh(loop.index.name), INT64) for loop in self.loops}
         greatest = Assign(top, Call(EXTREME[self.better], (top, taken), best.dtype))
         nowhere: Expr = affine.integer(-1) if self.keeps_last else count
         which = substitute(select(is_top, counted, nowhere), again)
         place = Assign(at, Call("maximum" if self.keeps_last else "minimum", (at, which), INT64))
-        is_found = compare("ge", at, 0) if self.keeps_last else self.is_better(top, best)
+        is_found = compare("ge", at, 0) if self.keeps_last else is_better(self.better, top, best, self.sees_nan)
         kept = tuple(Assign(s.var, substitute(s.value, here), span=s.span) for s in (*self.where, self.best))
         return (
             Assign(top, best),
@@ -167,8 +163,14 @@ def _taken(body: Block, read: Counter[Var]) -> tuple[Expr | None, tuple[Assign, 
     return asked, tuple(kept)
 
 
-def _is_nan(x: Expr) -> Expr:
+def is_better(better: str, x: Expr, y: Expr, sees_nan: bool) -> Expr:
+    """x > y, or whatever is better; `sees_nan`: nan is better than any number."""
+    found = Call(better, (x, y), BOOL)
+    return either(found, both(is_nan(x), negated(is_nan(y)))) if sees_nan else found
+
+
+def is_nan(x: Expr) -> Expr:
     return Call("ne", (x, x), BOOL)
 
 
-__all__ = ["reads_of", "search_in", "searches_in_two"]
+__all__ = ["EXTREME", "is_better", "is_nan", "reads_of", "search_in", "searches_in_two"]
