@@ -22,9 +22,9 @@ from ..rules.compositions import deques, iterators
 from ..rules.device import RESERVED as RESERVED_ON_DEVICE
 from . import expressions, lists, one_of, optional, types_that_decide
 from .arguments import parameter, type_of
-from .builder import WrittenAfterAll
 from .interpret import Interpreter
 from .item_fields_known import FieldsLearnt, ItemFields, OtherNumbers, Shared
+from .known_memory import WrittenAfterAll
 from .outputs import (
     Group,
     ScalarOutput,

@@ -17,8 +17,8 @@ from ..ir.walk import statements, targets
 from ..passes.info import Info
 from .arguments import parameter
 from .arithmetic import cast
-from .builder import WrittenAfterAll
 from .joined_numbers import join_scalars, with_types
+from .known_memory import WrittenAfterAll
 from .outside import Place
 from .recursion import Instance, NotYetKnown, Summary
 from .types import ArrayType

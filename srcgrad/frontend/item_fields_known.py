@@ -11,7 +11,7 @@ from ..errors import SrcgradError
 from .types import ScalarType
 
 if TYPE_CHECKING:
-    from .builder import Builder
+    from .statements import Statements
 
 Field = tuple[Any, Any]  # of which kind of object, and its name
 ANY_FIELD: Field = (None, None)
@@ -79,7 +79,7 @@ class ItemFields:
     count_of_looks: int = 0
     disturbed: int = 0  # how often something was changed that is a copy elsewhere
 
-    def note_written(self, build: Builder, root: str) -> None:
+    def note_written(self, build: Statements, root: str) -> None:
         """An array that lies there is written in its place."""
         if root in self.rows and not self.is_own_write:
             self.written_kinds |= self.kinds_in.get(root, frozenset())
@@ -116,7 +116,7 @@ class ItemFields:
     def is_own(self, part: Field) -> bool:
         return part not in self.shared and ANY_FIELD not in self.shared
 
-    def check(self, build: Builder) -> None:
+    def check(self, build: Statements) -> None:
         """Where one object may be two items of a list, or have an array with another, there are numbers of each."""
         if self.changed_kinds & self.held_twice:
             build.refuse(
