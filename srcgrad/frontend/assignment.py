@@ -24,6 +24,7 @@ from . import (
     list_items,
     list_methods,
     lists,
+    lists_as_arrays,
     operators,
     optional,
     records,
@@ -175,7 +176,7 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
         flat.write(interpreter.build, owner, index, value, op)
         return
     indexing.memory_of(interpreter.build, owner)
-    value = lists.as_values(interpreter, value) if isinstance(value, (Items, TupleValue)) else value
+    value = lists_as_arrays.as_values(interpreter, value) if isinstance(value, (Items, TupleValue)) else value
     if len(index) == 1 and isinstance(index[0], ArrayValue) and index[0].dtype == np.dtype(bool):
         if indexing.masked_write(interpreter.build, owner, index[0], value, op):
             return

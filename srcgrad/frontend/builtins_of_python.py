@@ -42,11 +42,13 @@ from . import (
     inheritance,
     list_types,
     lists,
+    lists_as_arrays,
     lists_of_none,
     matching,
     one_by_one,
     operators,
     optional,
+    put_in_rows,
     records,
     sets,
     special_methods,
@@ -141,7 +143,7 @@ def total(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
     special_methods.refuse_object(interpreter, value, "the sum", "__iter__")
     value = lists_of_none.all_set(interpreter, value)
     is_weak, may_be_empty = isinstance(value, Items) and value.weak, isinstance(value, Items)
-    value = lists.as_values(interpreter, value)
+    value = lists_as_arrays.as_values(interpreter, value)
     if isinstance(value, ArrayValue) and value.ndim:
         first = start if isinstance(start, (Scalar, ArrayValue)) else constant(0)
         dtype = loop_dtypes(interpreter.build, "add", (first, value), True)[-1]  # np.sum has 64 bits for integers
@@ -166,7 +168,7 @@ def total(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
 
 def any_or_all(is_any: bool) -> Callable[..., Any]:
     def builtin(interpreter: Interpreter, value: Any) -> Any:
-        value = value if isinstance(value, TupleValue) else lists.as_values(interpreter, value)
+        value = value if isinstance(value, TupleValue) else lists_as_arrays.as_values(interpreter, value)
         if isinstance(value, ArrayValue) and value.ndim == 1:
             found = TABLE[np.any if is_any else np.all](interpreter.build, value)
             return Scalar(operators.truth(interpreter, found), weak=True)
@@ -230,7 +232,7 @@ def in_order(interpreter: Interpreter, value: Any, *, key: Any = None, reverse: 
         restore(interpreter, saved)
     made = calls_in_place.call_function(interpreter, python.ordered, [value, key or NONE, constant(backwards)], {})
     if isinstance(made, Items) and isinstance(value, Items):
-        lists.note_shared(interpreter, made.rows, value.rows)
+        put_in_rows.note_shared(interpreter, made.rows, value.rows)
         if made.inner == value.inner:  # (of a list with None, the items that are none)
             list_types.note_part(interpreter, made.rows, value, is_whole=True)
     return made
@@ -347,7 +349,7 @@ def indexed(interpreter: Interpreter, value: Any) -> Indexed | None:
     """What a loop runs over, item by item, where the number of items is only known at run time."""
     build = interpreter.build
     special_methods.refuse_object(interpreter, value, "the items", "__iter__")
-    value = value if isinstance(value, (Indexed, Items, TupleValue)) else lists.as_values(interpreter, value)
+    value = value if isinstance(value, (Indexed, Items, TupleValue)) else lists_as_arrays.as_values(interpreter, value)
     match value:
         case Indexed():
             return value

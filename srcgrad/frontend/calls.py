@@ -38,6 +38,7 @@ from . import (
     list_methods,
     list_types,
     lists,
+    lists_as_arrays,
     named_tuples,
     operators,
     parameters,
@@ -277,12 +278,12 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
             return of_python(interpreter, target, args, kwargs)
         given = [*args, *kwargs.values()]
         if not _takes_lists(target):
-            args = [lists.as_operand(interpreter, value) for value in args]
-            kwargs = {name: lists.as_operand(interpreter, value) for name, value in kwargs.items()}
+            args = [lists_as_arrays.as_operand(interpreter, value) for value in args]
+            kwargs = {name: lists_as_arrays.as_operand(interpreter, value) for name, value in kwargs.items()}
         if target in TABLE or composition_of(target):
             _refuse_dicts(interpreter, target, [*args, *kwargs.values()])
         if target in TABLE:
-            made = lists.not_its_memory(interpreter, given, TABLE[target](build, *args, **kwargs))
+            made = lists_as_arrays.not_its_memory(interpreter, given, TABLE[target](build, *args, **kwargs))
             return _with_types(build, target, args, kwargs, made)
         if target in primitives.GENERATED:
             return primitives.GENERATED[target](build, *args)

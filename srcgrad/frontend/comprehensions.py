@@ -34,6 +34,7 @@ from . import (
     lists,
     liveness,
     operators,
+    put_in_rows,
 )
 from .aliases import arrays_of
 from .attempts import restore, save
@@ -347,7 +348,7 @@ def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[
                 for array in arrays_of(part)
             ):
                 item_fields.note_one_array(interpreter, out)  # parts of one array may overlap
-    lists.note_held(interpreter, out, value)
+    put_in_rows.note_held(interpreter, out, value)
     return Items(out, count, count, row.weak, row.inner, object())
 
 

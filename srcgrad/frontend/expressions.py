@@ -41,6 +41,7 @@ from . import (
     iterators,
     large_numbers,
     lists,
+    lists_as_arrays,
     one_by_one,
     one_of,
     operators,
@@ -428,7 +429,7 @@ def index_items(interpreter: Interpreter, node: ast.expr) -> list[Any]:
 
 def _as_index(interpreter: Interpreter, part: Any) -> Any:
     """A list of run-time length is an array where it is an index."""
-    return lists.as_values(interpreter, part) if isinstance(part, Items) else part
+    return lists_as_arrays.as_values(interpreter, part) if isinstance(part, Items) else part
 
 
 NOT_THERE: dict[type[Exception], type[SrcgradError]] = {KeyError: KeyArgumentError, IndexError: IndexArgumentError}

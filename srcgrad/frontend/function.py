@@ -20,7 +20,7 @@ from ..ir.walk import statements, targets, variables
 from ..passes.info import Info
 from ..rules.compositions import deques, iterators
 from ..rules.device import RESERVED as RESERVED_ON_DEVICE
-from . import expressions, lists, one_of, optional, types_that_decide
+from . import expressions, lists_as_arrays, one_of, optional, types_that_decide
 from .arguments import parameter, type_of
 from .interpret import Interpreter
 from .item_fields_known import FieldsLearnt, ItemFields, OtherNumbers, Shared
@@ -402,7 +402,7 @@ class _Job:
                 "the result is a list whose length is only known at run time, of items that hold several things",
                 "return an array of each:  np.array([x for x, P in ys])",
             )
-        rows = lists.as_values(self.interpreter, value)
+        rows = lists_as_arrays.as_values(self.interpreter, value)
         return Group((self.leaf_outputs(rows, name),), ListKind(tuple(kinds), value.weak))
 
     def text_output(self, text: Template, name: str) -> Group:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
 from ..ir import affine
-from . import expressions, item_views, lists
+from . import expressions, item_views, lists, lists_as_arrays
 from .aliases import HELD
 from .liveness import annotate, assigned
 from .source import located
@@ -69,7 +69,9 @@ def _settled(interpreter: Interpreter, value: Any) -> Any:
     """What one of the loops runs over; it is looked at more than once."""
     if isinstance(value, TupleValue):
         return TupleValue(tuple(expressions.items_of(interpreter, value)))  # as they are now
-    return value if isinstance(value, Range) else lists.copied(interpreter, lists.as_values(interpreter, value))
+    if isinstance(value, Range):
+        return value
+    return lists.copied(interpreter, lists_as_arrays.as_values(interpreter, value))
 
 
 def known_tuples(interpreter: Interpreter, grid: Grid) -> list[Any] | None:

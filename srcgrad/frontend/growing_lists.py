@@ -17,7 +17,9 @@ from ..ir.walk import numbers_set, variables
 from . import common_lengths, list_types, lists_of_none, resized
 from .joined_numbers import NO_ITEMS
 from .list_rows import Row, common_row, lengths_of, row_of_list, with_lengths
-from .lists import ITS_ITEMS, Grows, array_of_items, fill, length_of, most_of, with_room
+from .lists import ITS_ITEMS, Grows, length_of, most_of
+from .lists_as_arrays import array_of_items
+from .put_in_rows import fill, with_room
 from .values import ArrayValue, Items, Layout, Range, Scalar, TupleValue, axes
 
 if TYPE_CHECKING:

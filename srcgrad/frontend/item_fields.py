@@ -17,7 +17,17 @@ from typing import TYPE_CHECKING, Any
 from ..ir.expressions import Array
 from ..ir.nodes import Alloc, Store
 from ..ir.walk import loads, substitute
-from . import common_lengths, identities, item_names, item_views, list_parts, list_rows, list_types, lists, optional
+from . import (
+    common_lengths,
+    identities,
+    item_names,
+    item_views,
+    list_parts,
+    list_rows,
+    list_types,
+    optional,
+    put_in_rows,
+)
 from .aliases import HELD, arrays_of, is_seen_elsewhere, value_leaves
 from .arithmetic import cast
 from .item_fields_known import ANY_FIELD, Field, OtherNumbers
@@ -123,7 +133,7 @@ def _store_array(
     at = lambda index: tuple(substitute(place, dict(enumerate(index))) for place in load.index)
     build.each(part.dims, lambda index: Store(rows, at(index), cast(new.at(index), rows.dtype)))
     item_names.forget_shown(interpreter, rows)
-    lists.note_put(interpreter, rows, value)
+    put_in_rows.note_put(interpreter, rows, value)
     note_arrays(interpreter, rows, [((owner.kind, owner.kind.keys[k]), value)])
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..ir.expressions import Array
-from . import binding, expressions, identities, item_fields, item_views, list_types, lists
+from . import binding, expressions, identities, item_fields, item_views, list_types, lists_as_arrays, put_in_rows
 from .aliases import arrays_of, value_leaves
 from .values import ArrayValue, Items, Lost, Static, TupleValue, whole
 
@@ -31,7 +31,7 @@ def is_item(interpreter: Interpreter, value: Any) -> bool:
 
 def copy_of_item(interpreter: Interpreter, value: ArrayValue | Items, is_second: bool) -> ArrayValue | Items:
     """An item in memory of its own, while its place is taken by another; `is_second`: in Python it may be there too."""
-    seen = lists.array_of_items(interpreter, value) if isinstance(value, Items) else value
+    seen = lists_as_arrays.array_of_items(interpreter, value) if isinstance(value, Items) else value
     own = interpreter.build.materialize(seen, "t", copy=True)
     for array in arrays_of(seen) if is_second else ():
         interpreter.build.twin(own, array)
@@ -85,11 +85,11 @@ def note_replaced(interpreter: Interpreter, rows: Array) -> None:
 def note_stored(interpreter: Interpreter, rows: Array, value: Any) -> None:
     """A list holds what is stored in it itself, where we have copies in the rows of an array."""
     build = interpreter.build
-    value = lists.array_of_items(interpreter, value) if isinstance(value, Items) else value
+    value = lists_as_arrays.array_of_items(interpreter, value) if isinstance(value, Items) else value
     root = build.root(rows)
     shown = {build.root(array) for array in arrays_of(value)} if isinstance(value, ArrayValue) else set()
     if any(root in {other, *build.all_twins(other)} for other in shown):
         if value.handle is not None or value.is_window:
             item_fields.note_one_array(interpreter, rows)  # two items are one
     else:
-        lists.note_held(interpreter, rows, value)
+        put_in_rows.note_held(interpreter, rows, value)

@@ -112,7 +112,7 @@ def put(
     interpreter: Interpreter, rows: Array, place: Expr, item: TupleValue, layout: Layout, is_sure: bool = False
 ) -> None:
     """rows[place] = item"""
-    from . import list_types, lists
+    from . import list_types, put_in_rows
 
     build = interpreter.build
     if layout == optional.NOTHING:
@@ -137,7 +137,7 @@ def put(
         value = common_lengths.with_lengths(build, value, dims)
         refuse_inexact(build, value, rows)
         at = lambda index, start=start, dims=dims: (place, affine.add(start, place_in(index, dims)))
-        lists.store_array(interpreter, rows, value, at, is_number=isinstance(part, Scalar))
+        put_in_rows.store_array(interpreter, rows, value, at, is_number=isinstance(part, Scalar))
         start = affine.add(start, affine.product(dims))
 
 

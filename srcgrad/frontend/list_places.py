@@ -12,7 +12,7 @@ from ..errors import place as error_place
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Expr, select
 from ..ir.nodes import If, Raise
-from . import binding, item_names, item_views, list_items, lists
+from . import binding, item_names, item_views, list_items, lists, lists_as_arrays
 from .arithmetic import cast
 from .values import ArrayValue, Items, Layout, Scalar, TupleValue, constant, whole
 
@@ -43,7 +43,7 @@ def taken(interpreter: Interpreter, owner: Items, place: Any) -> Any:
     if isinstance(item, (ArrayValue, Items)):
         item = list_items.copy_of_item(interpreter, item, is_second=False)
     behind = Scalar(build.capture(affine.add(at, affine.ONE), "k"))
-    rows = lists.array_of_items(interpreter, owner)
+    rows = lists_as_arrays.array_of_items(interpreter, owner)
     part = lambda start, stop: indexing.subscript(build, rows, [indexing.Slice(start, stop, None)])
     _move(interpreter, owner, part(Scalar(at), constant(-1)), part(behind, None))
     return item
@@ -53,7 +53,7 @@ def last_to(interpreter: Interpreter, owner: Items, place: Expr) -> None:
     """The last item is at a place from then on, and those behind that are one place further."""
     from .numpy import indexing
 
-    build, rows = interpreter.build, lists.array_of_items(interpreter, owner)
+    build, rows = interpreter.build, lists_as_arrays.array_of_items(interpreter, owner)
     part = lambda start, stop: indexing.subscript(build, rows, [indexing.Slice(start, stop, None)])
     at, behind = Scalar(place), Scalar(build.capture(affine.add(place, affine.ONE), "k"))
     moved = whole(build.materialize(part(at, constant(-1)), "items", copy=True))
@@ -78,7 +78,7 @@ def turn(interpreter: Interpreter, owner: Items) -> None:
     """ys.reverse()"""
     from .numpy import indexing
 
-    rows = lists.array_of_items(interpreter, owner)
+    rows = lists_as_arrays.array_of_items(interpreter, owner)
     turned = indexing.subscript(interpreter.build, rows, [indexing.Slice(None, None, constant(-1))])
     _move(interpreter, owner, rows, whole(interpreter.build.materialize(turned, "items", copy=True)))
 

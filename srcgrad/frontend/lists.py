@@ -12,34 +12,29 @@ with room for as many as there can be.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from ..errors import ArgumentError
 from ..errors import place as error_place
 from ..ir import affine
-from ..ir.expressions import BOOL, FLOAT64, INT64, Array, Axis, Call, Const, Dim, Expr, Load
-from ..ir.nodes import Alloc, Grow, If, Raise, Store
-from ..rules.compositions import deques
+from ..ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Load
+from ..ir.nodes import Grow, If, Raise, Store
 from . import (
     binding,
     common_lengths,
     expressions,
     identities,
-    item_fields,
     item_names,
     item_views,
     list_items,
     list_parts,
     list_types,
+    lists_as_arrays,
     lists_of_none,
     operators,
-    optional,
+    put_in_rows,
 )
-from .aliases import arrays_of, is_seen_elsewhere, note_twins
 from .arithmetic import cast
 from .joined_numbers import types_of
 from .list_rows import Row, common_row, places_of, row_of, row_of_list
@@ -52,7 +47,6 @@ from .values import (
     Nested,
     Range,
     Scalar,
-    Static,
     TupleValue,
     axes,
     constant,
@@ -62,7 +56,6 @@ from .values import (
 )
 
 if TYPE_CHECKING:
-    from .builder import Builder
     from .interpret import Interpreter
 
 ITS_ITEMS = "write  ys[i] = y  to an array that is allocated ahead of the loop"
@@ -74,137 +67,6 @@ def length_of(value: TupleValue | Items) -> Expr:
 
 def most_of(value: TupleValue | Items) -> Expr:
     return value.most if isinstance(value, Items) else affine.integer(len(value.items))
-
-
-def with_room(interpreter: Interpreter, name: str, value: TupleValue | Items, row: Row, capacity: Expr) -> Array:
-    """The items in an array that has rows for more."""
-    build = interpreter.build
-    rows = build.allocate(name, row.dtype, (build.pin(capacity), *row.dims))
-    fill(interpreter, rows, value, row.inner)
-    return rows
-
-
-def fill(
-    interpreter: Interpreter, rows: Array, value: TupleValue | Items, inner: Any, start: Expr = affine.ZERO
-) -> None:
-    """Put the items of a list into rows, from `start` on."""
-    build = interpreter.build
-    if (
-        isinstance(value, Items)
-        and lists_of_none.is_flagged(inner)
-        and not (lists_of_none.is_flagged(value.inner) and not lists_of_none.is_nothing(value))
-    ):
-        if inner != lists_of_none.NOTHING:
-            if not lists_of_none.is_nothing(value):
-                list_types.note_joined(interpreter, rows, value, inner)
-            lists_of_none.fill(interpreter, rows, value, start)
-        return
-    if isinstance(value, Items):
-        held = array_of_items(interpreter, value)
-        if isinstance(inner, Layout):
-            list_parts.check_lengths(build, value.inner, inner)
-        held = common_lengths.with_lengths(build, held, (held.dims[0], *rows.dims[1:]))
-        build.check_fresh(held.element)
-        place = lambda index: (affine.add(start, index[0]), *index[1:])
-        build.each(held.dims, lambda index: Store(rows, place(index), cast(held.at(index), rows.dtype)))
-        list_types.note_joined(interpreter, rows, value, inner)
-        is_second = rows.name in build.all_twins(build.root(value.rows))
-        note_shared(interpreter, rows, value.rows)
-        build.rows_of_one |= {rows.name} if is_second or build.root(value.rows) in build.rows_of_one else set()
-        if isinstance(inner, Layout):
-            item_views.note_kinds(interpreter, rows, inner)
-            build.fields.note_copied(build.root(value.rows), rows.name)
-            if is_second:
-                item_fields.note_held_twice(interpreter, rows)
-        return
-    for k, item in enumerate(value.items):
-        put(interpreter, rows, affine.add(start, affine.integer(k)), item, inner, is_sure=True)
-
-
-def put(interpreter: Interpreter, rows: Array, place: Expr, item: Any, inner: Any, is_sure: bool = False) -> None:
-    """rows[place] = item"""
-    build = interpreter.build
-    if isinstance(inner, Layout):
-        list_parts.put(interpreter, rows, place, item, inner, is_sure)
-        return
-    identities.give_away(interpreter, item, rows)
-    list_types.note_put(interpreter, rows, item, inner, is_sure)
-    if isinstance(item, Scalar):
-        build.emit(Store(rows, (place,), cast(item.expr, rows.dtype)))
-        return
-    if isinstance(item, TupleValue):
-        refuse_inexact(interpreter, item, rows.dtype)
-    value = array_of_items(interpreter, item) if isinstance(item, Items) else operators.as_array(interpreter, item)
-    value = common_lengths.with_lengths(build, value, rows.dims[1:])
-    place = build.capture(place, "k")
-    store_array(interpreter, rows, value, lambda index: (place, *index))
-
-
-def store_array(
-    interpreter: Interpreter,
-    rows: Array,
-    value: ArrayValue,
-    at: Callable[[tuple[Expr, ...]], tuple[Expr, ...]],
-    is_number: bool = False,
-) -> None:
-    """An item, or a part of one, goes where `at` says of its elements."""
-    build = interpreter.build
-    build.check_fresh(value.element)
-    build.each(value.dims, lambda index: Store(rows, at(index), cast(value.at(index), rows.dtype)))
-    if not is_number:
-        note_put(interpreter, rows, value)
-
-
-def note_put(interpreter: Interpreter, rows: Array, value: ArrayValue) -> None:
-    """A list holds this array, or an item of it does."""
-    build = interpreter.build
-    if not build.in_composition and (value.handle is not None or value.is_window):
-        if any(_is_held_twice(interpreter, rows, build.root(array)) for array in arrays_of(value)):
-            item_fields.note_one_array(interpreter, rows)
-    note_held(interpreter, rows, value)
-
-
-def refuse_inexact(interpreter: Interpreter, item: TupleValue, dtype: np.dtype) -> None:
-    """A whole number beside others that are none is kept as one of theirs: to 2**53 that changes nothing."""
-    build = interpreter.build
-    for part in item.items if dtype.kind in "fc" else ():
-        is_wide = isinstance(part, Scalar) and part.dtype.kind in "iu" and part.dtype.itemsize == 8
-        is_exact = is_wide and part.is_constant and int(float(part.value)) == part.value
-        if is_wide and not is_exact and not _is_within_lengths(build, part.expr):
-            message = "a whole number beyond 2**53 beside others in a list" + error_place(build.span)
-            size = Call("abs", (cast(part.expr, FLOAT64),), FLOAT64)
-            build.emit(If(Call("gt", (size, Const(2.0**53, FLOAT64)), BOOL), (Raise("RuntimeValueError", message),)))
-
-
-def _is_within_lengths(build: Builder, number: Expr) -> bool:
-    """Is it an index that runs over arrays, or near to one?  No array is so long that its places would be rounded."""
-    terms, constant = affine.affine(number)
-    return abs(constant) < 2**48 and all(
-        abs(times) < 16 and (isinstance(term, Dim) or _runs_over_an_array(build, term)) for term, times in terms
-    )
-
-
-def _runs_over_an_array(build: Builder, index: Expr) -> bool:
-    least, most = build.lower.get(index, -1), build.upper.get(index)
-    return least >= 0 and most is not None and _is_within_lengths(build, most)
-
-
-def _is_held_twice(interpreter: Interpreter, rows: Array, root: str) -> bool:
-    """May a list hold this memory twice: put there before, or by each iteration of a loop that has not made it?"""
-    build = interpreter.build
-    is_made_here = any(isinstance(stmt, Alloc) and stmt.array.name == root for stmt in build.block)
-    return rows.name in build.all_twins(root) or bool(interpreter.loops and not is_made_here)
-
-
-def note_held(interpreter: Interpreter, rows: Array, value: Any) -> None:
-    """A list holds arrays themselves, or views of them, where we have copies in the rows of an array."""
-    if not isinstance(value, ArrayValue) or interpreter.build.in_composition:  # (those hand out no lists)
-        return
-    note_twins(interpreter, "", rows, value)
-    if value.handle is None and value.is_window:
-        for seen in arrays_of(value):
-            if is_seen_elsewhere(interpreter, "", interpreter.build.root(seen)):
-                interpreter.build.twin(rows, seen)
 
 
 class Grows(Exception):
@@ -226,12 +88,12 @@ def appended(interpreter: Interpreter, owner: Items, item: Any) -> Items:
             raise Grows(owner.identity, row, None)
         if owner.grows:
             interpreter.build.emit(Grow(rows, affine.add(owner.length, affine.ONE)))
-        put(interpreter, rows, owner.length, item, owner.inner, list_types.is_sure(interpreter.build, rows))
+        put_in_rows.put(interpreter, rows, owner.length, item, owner.inner, list_types.is_sure(interpreter.build, rows))
     elif any(owner.identity in heads for heads in interpreter.list_heads[-1:]):
         raise Grows(owner.identity, row, affine.ONE)
     else:
-        rows = with_room(interpreter, rows.name, owner, row, affine.add(owner.most, affine.ONE))
-        put(interpreter, rows, owner.length, item, row.inner, is_sure=True)
+        rows = put_in_rows.with_room(interpreter, rows.name, owner, row, affine.add(owner.most, affine.ONE))
+        put_in_rows.put(interpreter, rows, owner.length, item, row.inner, is_sure=True)
     more, most = affine.add(owner.length, affine.ONE), affine.add(owner.most, affine.ONE)
     return replace(owner, rows=rows, length=more, most=most, weak=row.weak, inner=row.inner)
 
@@ -259,7 +121,7 @@ def store(interpreter: Interpreter, owner: Items, index: Any, value: Any) -> Non
     if item_views.is_view(interpreter, value):
         value = item_views.as_it_is(interpreter, value)
     build = interpreter.build
-    target = indexing.subscript(build, array_of_items(interpreter, owner), [index])
+    target = indexing.subscript(build, lists_as_arrays.array_of_items(interpreter, owner), [index])
     more = list_types.of_item(interpreter, value, owner.inner)
     if isinstance(owner.inner, Layout):
         assert isinstance(target.element, Load)
@@ -269,7 +131,7 @@ def store(interpreter: Interpreter, owner: Items, index: Any, value: Any) -> Non
         return
     list_types.note_stored(interpreter, owner, more)
     stale = set(build.stale)
-    indexing.write(build, target, as_values(interpreter, value))
+    indexing.write(build, target, lists_as_arrays.as_values(interpreter, value))
     if owner.rows.ndim > 1:
         for root in build.stale.keys() - stale:  # an item has another in its place: no array has changed
             del build.stale[root]
@@ -294,7 +156,7 @@ def rows_of(interpreter: Interpreter, name: str, value: TupleValue, may_change: 
     if may_change and isinstance(row.inner, Layout):
         interpreter.build.refuse("objects that are held elsewhere as rows of an array")
     length = affine.integer(len(value.items))
-    rows = with_room(interpreter, name, value, row, length)
+    rows = put_in_rows.with_room(interpreter, name, value, row, length)
     return Items(rows, length, length, row.weak, row.inner, value.identity)
 
 
@@ -308,7 +170,7 @@ def widened(interpreter: Interpreter, owner: Items, row: Row) -> Items:
     if owner.has_room or (not is_first and any(owner.identity in heads for heads in interpreter.list_heads[-1:])):
         raise Grows(owner.identity, row, None if owner.has_room else affine.ZERO)
     is_other = row.dtype != owner.rows.dtype or row.inner != owner.inner
-    rows = with_room(interpreter, owner.rows.name, owner, row, owner.most) if is_other else owner.rows
+    rows = put_in_rows.with_room(interpreter, owner.rows.name, owner, row, owner.most) if is_other else owner.rows
     owner = replace(owner, rows=rows, weak=row.weak, inner=row.inner)
     identities.change(interpreter, owner.identity, owner)
     return owner
@@ -317,13 +179,6 @@ def widened(interpreter: Interpreter, owner: Items, row: Row) -> Items:
 def are_numbers(value: Items, other: Items) -> bool:
     """Are these lists of numbers?"""
     return value.rows.ndim == other.rows.ndim == 1 and value.inner is other.inner is None
-
-
-def array_of_items(interpreter: Interpreter, value: Items) -> ArrayValue:
-    """The list as an array."""
-    dims = (interpreter.build.pin(value.length), *value.rows.dims[1:])
-    types = list_types.types_of_array(interpreter, value, dims[0])
-    return ArrayValue(dims, Load(value.rows, axes(len(dims))), types=types)
 
 
 def item_at(interpreter: Interpreter, value: Items, place: Expr) -> Any:
@@ -366,7 +221,7 @@ def item_at(interpreter: Interpreter, value: Items, place: Expr) -> Any:
 
 def item_by_item(interpreter: Interpreter, value: Items) -> Indexed:
     """What a loop runs over."""
-    held = array_of_items(interpreter, value)
+    held = lists_as_arrays.array_of_items(interpreter, value)
     return Indexed(held.dims[0], lambda i: item_at(interpreter, value, i), (held,))
 
 
@@ -374,13 +229,13 @@ def subscripted(interpreter: Interpreter, value: Items, index: Any) -> Any:
     """ys[i], ys[-1], ys[1:]"""
     from .numpy import indexing
 
-    build, array = interpreter.build, array_of_items(interpreter, value)
+    build, array = interpreter.build, lists_as_arrays.array_of_items(interpreter, value)
     if isinstance(index, indexing.Slice):
         seen = indexing.subscript(build, array, [index])
         if (found := item_views.part_of_list(interpreter, value, seen)) is not None:
             return found
         part = build.materialize(seen, "items", copy=True)
-        note_shared(interpreter, part, value.rows)
+        put_in_rows.note_shared(interpreter, part, value.rows)
         is_whole = index.start is index.stop is None and abs(static_int(index.step) or 0) == 1
         list_types.note_part(interpreter, part, value, is_whole)
         return Items(part, part.dims[0], part.dims[0], value.weak, value.inner, object())
@@ -457,7 +312,7 @@ def repeated(interpreter: Interpreter, value: TupleValue, count: Scalar) -> Item
         )
         build.each((times, *part.dims), store)
         if part.ndim:
-            note_held(interpreter, rows, part)
+            put_in_rows.note_held(interpreter, rows, part)
             build.rows_of_one.add(rows.name)
     return Items(rows, rows.dims[0], rows.dims[0], row.weak, row.inner, object())
 
@@ -468,14 +323,6 @@ def _check_there(interpreter: Interpreter, op: str, value: Items, place: Expr) -
     message = "list index out of range" + error_place(build.span)
     if not build.is_at_least(affine.sub(value.length, place), 1 if op == "le" else 0):
         build.emit(If(Call(op, (value.length, place), BOOL), (Raise("BoundsError", message),)))
-
-
-def note_shared(interpreter: Interpreter, copy: Array, rows: Array) -> None:
-    """Two lists of the same arrays, where we have copies of these."""
-    if rows.ndim > 1 and not interpreter.build.in_composition:
-        interpreter.build.twin(copy, rows)
-        if interpreter.build.root(rows) in interpreter.build.rows_of_one:
-            interpreter.build.rows_of_one.add(copy.name)
 
 
 def joined(interpreter: Interpreter, parts: list[Any]) -> Items:
@@ -489,67 +336,9 @@ def joined(interpreter: Interpreter, parts: list[Any]) -> Items:
     rows = build.allocate("items", row.dtype, (build.pin(total), *row.dims))
     start: Expr = affine.ZERO
     for part in lists:
-        fill(interpreter, rows, part, row.inner, start)
+        put_in_rows.fill(interpreter, rows, part, row.inner, start)
         start = affine.add(start, length_of(part))
     return Items(rows, rows.dims[0], rows.dims[0], row.weak, row.inner, object())
-
-
-def as_values(interpreter: Interpreter, value: Any) -> Any:
-    """What NumPy makes of an argument: lists of run-time length are arrays to it, and nothing may be None."""
-    if optional.is_optional(value):
-        value = optional.unless_none(interpreter.build, value, optional.IN_NUMPY)
-    if isinstance(value, TupleValue) and deques.is_one(value.kind):
-        from .calls_in_place import call_composition
-
-        return as_values(interpreter, call_composition(interpreter, deques.items_of, [value], {}))
-    if isinstance(value, Items):
-        value = lists_of_none.all_set(interpreter, value)
-        inner = value.inner
-        while isinstance(inner, Nested):
-            inner = inner.inner
-        if isinstance(inner, Layout) and inner is not value.inner:
-            interpreter.build.refuse(
-                "a list of lists in which an item may be None, or holds several things, is no array: its length is "
-                "only known at run time",
-                "make an array of each:  np.array([np.array(y) for y in ys])",
-            )
-        if isinstance(inner, Layout):
-            interpreter.build.refuse(
-                "a list of tuples that hold arrays, or of objects, is no array: its length is only known at run time",
-                "make an array of each part:  np.array([x for x, P in ys])",
-            )
-        return array_of_items(interpreter, value)
-    if isinstance(value, Indexed) and not isinstance(value.count, Const):
-        from .comprehensions import collected
-
-        return as_values(interpreter, collected(interpreter, value))
-    if isinstance(value, TupleValue) and any(isinstance(item, (Items, TupleValue)) for item in value.items):
-        return replace(value, items=tuple(as_values(interpreter, item) for item in value.items))
-    return value
-
-
-def not_its_memory(interpreter: Interpreter, given: list[Any], made: Any) -> Any:
-    """What NumPy makes of a list is another array each time: np.asarray(ys), np.ravel(ys)"""
-    build = interpreter.build
-    if isinstance(made, TupleValue):
-        return replace(made, items=tuple(not_its_memory(interpreter, given, item) for item in made.items))
-    roots = {build.root(value.rows) for value in given if isinstance(value, Items)}
-    if build.in_composition or not isinstance(made, ArrayValue) or not isinstance(made.element, Load):
-        return made
-    return whole(build.materialize(made, copy=True)) if build.root(made.element.array) in roots else made
-
-
-def as_operand(interpreter: Interpreter, value: Any) -> Any:
-    """The same of an argument that may be a range, or hold some."""
-    if isinstance(value, Static) and isinstance(value.value, range):
-        value = Range(*(affine.integer(part) for part in (value.value.start, value.value.stop, value.value.step)))
-    if isinstance(value, Range):
-        from .numpy.indexing import arange_of
-
-        return arange_of(interpreter.build, value)
-    if isinstance(value, TupleValue) and any(isinstance(item, Range) for item in value.items):
-        value = replace(value, items=tuple(as_operand(interpreter, item) for item in value.items))
-    return as_values(interpreter, value)
 
 
 def run_over(interpreter: Interpreter, value: Any) -> Any:
@@ -558,7 +347,7 @@ def run_over(interpreter: Interpreter, value: Any) -> Any:
         value.weak or value.inner is not None or list_types.types_at(interpreter, value, 0)
     ):
         return item_by_item(interpreter, value)
-    return value if isinstance(value, Indexed) else as_values(interpreter, value)
+    return value if isinstance(value, Indexed) else lists_as_arrays.as_values(interpreter, value)
 
 
 def copied(interpreter: Interpreter, value: Any, is_deep: bool = False) -> Any:
@@ -574,7 +363,7 @@ def copied(interpreter: Interpreter, value: Any, is_deep: bool = False) -> Any:
     known = isinstance(value, Items) and not isinstance(value.length, Const)
     if known or (isinstance(value, ArrayValue) and value.ndim and not isinstance(value.dims[0], Const)):
         weak, inner = (value.weak, value.inner) if isinstance(value, Items) else (False, None)
-        seen = array_of_items(interpreter, value) if isinstance(value, Items) else value
+        seen = lists_as_arrays.array_of_items(interpreter, value) if isinstance(value, Items) else value
         types = types_of(interpreter.build, seen)
         rows = interpreter.build.materialize(seen, "items", copy=True)
         if isinstance(value, Items):
@@ -582,8 +371,8 @@ def copied(interpreter: Interpreter, value: Any, is_deep: bool = False) -> Any:
         else:
             list_types.note_numbers(interpreter.build, rows, inner, types)
         if isinstance(value, ArrayValue) and value.ndim > 1:
-            note_held(interpreter, rows, value)
+            put_in_rows.note_held(interpreter, rows, value)
         elif isinstance(value, Items) and not is_deep:
-            note_shared(interpreter, rows, value.rows)
+            put_in_rows.note_shared(interpreter, rows, value.rows)
         return Items(rows, rows.dims[0], rows.dims[0], weak, inner, object())
     return new_list(expressions.items_of(interpreter, value))

@@ -89,7 +89,7 @@ def all_set(interpreter: Interpreter, value: Any) -> Any:
         return _rows_all_set(interpreter, value)
     if not (isinstance(value, Items) and is_flagged(value.inner)):
         return value
-    from . import lists
+    from . import put_in_rows
     from .list_rows import places_of, row_of_list
 
     build = interpreter.build
@@ -106,7 +106,7 @@ def all_set(interpreter: Interpreter, value: Any) -> Any:
     element: Expr = Load(value.rows, (at[0], affine.add(affine.ONE, list_parts.place_in(at[1:], dims))))
     element = cast(element, kinds[0].dtype) if is_array else element
     own = build.materialize(ArrayValue((count, *dims), element), "items", copy=True)
-    lists.note_shared(interpreter, own, value.rows)
+    put_in_rows.note_shared(interpreter, own, value.rows)
     list_types.note_places(
         interpreter, own, value, range(1, 1 + len(list(list_parts.leaves(part)))), None if is_array else part
     )

@@ -16,7 +16,18 @@ from ..ir import affine
 from ..ir.expressions import Array, Const, Expr, Var, is_inexact
 from ..ir.nodes import AddTo, Alloc, Assign
 from ..ir.walk import statements, variables
-from . import growing_lists, identities, item_views, list_rows, list_types, lists, one_of, optional, resized
+from . import (
+    growing_lists,
+    identities,
+    item_views,
+    list_rows,
+    list_types,
+    lists,
+    lists_as_arrays,
+    one_of,
+    optional,
+    resized,
+)
 from .aliases import Aliased, mind_aliases, roots_of_value
 from .arithmetic import cast, cast_value
 from .attempts import (
@@ -242,7 +253,7 @@ class _Comparison:
         joined = list_rows.common_place((before, after))
         if joined != before:
             raise Widen(self.names_of[name], Scalar(Var("", joined.dtype), joined.weak), name)
-        x, y = (lists.array_of_items(self.interpreter, value) for value in (entry, end))
+        x, y = (lists_as_arrays.array_of_items(self.interpreter, value) for value in (entry, end))
         if x.element != y.element:
             self.compare_arrays(name, x, y, are_lists=True)
             self.compare_items(name, end)

@@ -14,7 +14,18 @@ import numpy as np
 from ..ir import affine
 from ..ir.expressions import Array, Const, Expr, Load, Var
 from ..ir.walk import loads
-from . import binding, growing_lists, identities, list_types, lists, numbers_first, one_of, optional, records, resized
+from . import (
+    binding,
+    growing_lists,
+    identities,
+    list_types,
+    lists_as_arrays,
+    numbers_first,
+    one_of,
+    optional,
+    records,
+    resized,
+)
 from .aliases import is_private, note_twins
 from .arithmetic import cast, cast_value
 from .attempts import Attempt
@@ -89,7 +100,8 @@ def _enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt, tr
             return replace(value, items=tuple(parts))
         case Items(rows=rows) if (name in attempt.rebound or name in attempt.types) and rows.ndim == 1:
             kind = attempt.types.get(name, Scalar(Var("", rows.dtype), bool(value.weak)))
-            own = build.materialize(cast_value(lists.array_of_items(interpreter, value), kind.dtype), name, copy=True)
+            seen = cast_value(lists_as_arrays.array_of_items(interpreter, value), kind.dtype)
+            own = build.materialize(seen, name, copy=True)
             list_types.note_part(interpreter, own, value, is_whole=True)
             return Items(own, own.dims[0], own.dims[0], kind.weak, identity=value.identity)
         case ArrayValue() if name in attempt.rebound and name not in attempt.swapped:

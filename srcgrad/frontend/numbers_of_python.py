@@ -18,7 +18,7 @@ from ..rules.names import MATH
 from . import (
     calls_in_place,
     expressions,
-    lists,
+    lists_as_arrays,
     lists_of_none,
     operators,
     python_raises,
@@ -169,7 +169,7 @@ def choose_extremum(op: str) -> Callable[..., Any]:
         if len(args) == 1:
             args = (lists_of_none.all_set(interpreter, args[0]),)
             is_weak = isinstance(args[0], Items) and args[0].weak
-            value = lists.as_values(interpreter, args[0])
+            value = lists_as_arrays.as_values(interpreter, args[0])
             if default is not None and isinstance(value, ArrayValue) and not isinstance(value.dims[0], Const):
                 chosen_by = python.smallest if op == "min" else python.largest
                 return calls_in_place.call_function(

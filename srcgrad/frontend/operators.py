@@ -29,6 +29,7 @@ from . import (
     item_fields,
     item_views,
     lists,
+    lists_as_arrays,
     one_of,
     optional,
     python_raises,
@@ -153,8 +154,8 @@ def as_array(interpreter: Interpreter, value: Any) -> Any:
     if isinstance(value, TupleValue):
         from .numpy.creation import array_of
 
-        return array_of(interpreter.build, lists.as_values(interpreter, value), None)
-    return lists.as_values(interpreter, value)
+        return array_of(interpreter.build, lists_as_arrays.as_values(interpreter, value), None)
+    return lists_as_arrays.as_values(interpreter, value)
 
 
 def _tuple_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
@@ -499,7 +500,7 @@ def _membership(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
     elif isinstance(y, Range) and isinstance(x, Scalar) and x.dtype.kind in "iu":
         found = Scalar(_is_in_range(x.expr, y), weak=True)
     elif (isinstance(y, Items) and y.rows.ndim == 1) or (isinstance(y, ArrayValue) and y.ndim):
-        held = lists.array_of_items(interpreter, y) if isinstance(y, Items) else y
+        held = lists_as_arrays.array_of_items(interpreter, y) if isinstance(y, Items) else y
         found = TABLE[np.any](interpreter.build, compare(interpreter, ast.Eq(), held, x))
         found = Scalar(found.expr, weak=True)
     else:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..ir.expressions import BOOL, Const
-from . import list_types, lists, one_of
+from . import list_types, lists_as_arrays, one_of
 from .joined_numbers import several, types_of
 from .liveness import assigned
 from .types import ArrayType, ScalarType
@@ -66,7 +66,7 @@ class Pack:
                 return ("leaf", handle.dtype.str, handle.ndim, several(frozenset(types_of(build, whole(handle)))))
             case Items(inner=None, weak=bool(), rows=rows) if rows.ndim == 1:  # a list of numbers, to be read
                 known = list_types.known(self.interpreter, value)
-                numbers = self.pack(name, lists.array_of_items(self.interpreter, value))
+                numbers = self.pack(name, lists_as_arrays.array_of_items(self.interpreter, value))
                 return ("list", value.weak, value.kind, known, numbers)
             case TupleValue(items=items, kind=kind):
                 return ("tuple", kind, tuple(self.pack(f"{name}_{k}", item) for k, item in enumerate(items)))

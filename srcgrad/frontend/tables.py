@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
 from ..ir.expressions import INT64, Const
-from . import expressions, identities, list_rows, list_types, lists, operators
+from . import expressions, identities, list_rows, list_types, lists, lists_as_arrays, operators
 from .arithmetic import cast
 from .numpy import indexing
 from .types import ScalarType
@@ -72,7 +72,7 @@ def _place(interpreter: Interpreter, index: Any) -> Scalar:
 
 
 def _at(interpreter: Interpreter, table: Items, index: list[Scalar]) -> ArrayValue:
-    return indexing.subscript(interpreter.build, lists.array_of_items(interpreter, table), list(index))
+    return indexing.subscript(interpreter.build, lists_as_arrays.array_of_items(interpreter, table), list(index))
 
 
 def _place_type(interpreter: Interpreter, table: Items, index: list[Scalar]) -> ScalarType:
