@@ -29,7 +29,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from ..ir import affine
-from ..ir.expressions import INT64, Array, Call, Const, Expr, Load, Var, both
+from ..ir.expressions import INT64, Array, Call, Const, Expr, Load, Var, all_of, both
 from ..ir.names import Names
 from ..ir.nodes import TURN, AddTo, Assign, Block, Comment, For, If, Kernel, LocalArray, Stmt, Store, While
 from ..ir.walk import (
@@ -47,7 +47,6 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from ..passes.gather import all_of
 from ..passes.interior import COMPARISONS, parts_of
 from ..rules.costs import additions
 from .in_common import in_common

@@ -7,6 +7,7 @@ do.  Scalars are variables, told apart by name; a name has one dtype.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -234,6 +235,15 @@ def compare(op: str, x: Any, y: Any) -> Expr:
 def both(x: Expr | None, y: Expr) -> Expr:
     """x and y; y, where x is no condition yet."""
     return y if x is None else Call("and", (x, y), BOOL)
+
+
+def all_of(conditions: Iterable[Expr | None]) -> Expr | None:
+    """All conditions in one; None is one that always holds."""
+    out: Expr | None = None
+    for condition in conditions:
+        if condition is not None:
+            out = both(out, condition)
+    return out
 
 
 def either(x: Expr | None, y: Expr) -> Expr:

@@ -41,8 +41,8 @@ from ..ir.walk import (
     variables,
     with_fields,
 )
+from .additions import FLAT
 from .effects import SIMPLE, effects
-from .gather import FLAT
 from .nests import nest_of, with_nests
 from .quotients import arithmetic, by_number
 from .signs import Signs, signs_of

@@ -19,10 +19,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Call, Expr, Load, Var
+from ..ir.expressions import BOOL, INT64, Call, Expr, Load, Var, all_of
 from ..ir.nodes import Assign, Block, For, Function, Stmt
 from ..ir.walk import expressions, loads, statements
-from .gather import Gathering, Nest, all_of, gathered
+from .gather import Gathering, Nest, gathered
 from .offsets import Offset, least_of, most_of
 
 FEWEST = 4  # neighbours: what two or three add is passed on in registers

@@ -19,21 +19,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ..ir import affine
-from ..ir.expressions import BOOL, Array, Call, Const, Expr, Load, Var
+from ..ir.expressions import BOOL, Array, Call, Const, Expr, Load, Var, all_of
 from ..ir.names import Names
 from ..ir.nodes import AddTo, Assign, Block, For, Function, If, Stmt
-from ..ir.walk import loads, map_expressions, rewrite, substitute, variables
-from .gather import (
+from ..ir.walk import loads, map_expressions, numbers_set, rewrite, substitute, variables
+from .additions import (
     DEAREST,
     FLAT,
     adds_to,
-    all_of,
     cost_of,
     live,
     needed_for,
     normal_there,
     order_of,
-    set_in,
     touched_beside,
 )
 from .nests import Memory, nest_of, with_nests
@@ -132,7 +130,7 @@ class _Nest:
         found = [{term: count for term, count in terms if term in self.by_index} for terms, _ in parts]
         axes = [next(iter(own), None) and self.lead(own, found) for own in found]
         leads = [lead for lead in axes if lead is not None]
-        fixed = set_in(self.body)
+        fixed = numbers_set(self.body)
         for (terms, _), own, lead in zip(parts, found, axes, strict=True):
             others = [term for term, _ in terms if term not in own]
             if any(loads(term) or variables(term) & (fixed | {*self.by_index}) for term in others):

@@ -22,12 +22,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..ir import affine
-from ..ir.expressions import INT64, Call, Expr, negated
+from ..ir.expressions import INT64, Call, Expr, all_of, negated
 from ..ir.nodes import Block, For, Function, If, Stmt, While
 from ..ir.walk import blocks, loads, statements, variables, with_blocks
 from .alternate import nest_of, within
 from .effects import effects
-from .gather import all_of
 from .info import memory_of
 from .join_branches import Roots, joined
 

@@ -19,9 +19,9 @@ from ..ir import affine
 from ..ir.expressions import Array, Load, Var
 from ..ir.nodes import AddTo, Alloc, Assign, Block, For, Function, Stmt, Store, Swap, View
 from ..ir.walk import expressions, loads, map_expressions, statements, substitute, variables
+from .additions import DEAREST, cost_of, live, needed_for
 from .alternate import nest_of, on_host, within
 from .effects import effects, names_used
-from .gather import DEAREST, cost_of, live, needed_for
 from .info import memory_of
 from .store_once import memory_of_its_own
 

@@ -31,8 +31,8 @@ from ..ir.walk import (
     sure_loads,
     variables,
 )
+from .additions import FLAT
 from .effects import effects
-from .gather import FLAT
 from .nests import Memory, nest_of, with_nests
 from .signs import Signs, signs_of
 
