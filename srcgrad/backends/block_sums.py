@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ..ir.expressions import Array, Const, Var
 from ..ir.nodes import AtomicAdd, Kernel, Stmt
-from ..ir.walk import expressions, loads, statements, written
+from ..ir.walk import expressions, loads, statements, targets
 from .expressions import expression_text
 from .kernel_text import of_lane
 
@@ -31,8 +31,8 @@ def shared_arrays(kernel: Kernel, roots: Mapping[str, str], direct: tuple[str, .
 
 
 def _set_by(stmt: Stmt) -> tuple[Array, ...]:
-    target = () if isinstance(stmt, AtomicAdd) else written(stmt)
-    return tuple(item for item in (target if isinstance(target, tuple) else (target,)) if isinstance(item, Array))
+    found = () if isinstance(stmt, AtomicAdd) else targets(stmt)
+    return tuple(item for item in found if isinstance(item, Array))
 
 
 def place_in_block(array: Array, index: list[str], shared: tuple[Array, ...]) -> str:

@@ -51,7 +51,7 @@ from ..ir.walk import (
     rewrite_block,
     statements,
     subexpressions,
-    written,
+    targets,
 )
 from ..passes.extremes import NEUTRAL
 from ..passes.info import memory_at_a_time, memory_of, roots_of
@@ -452,15 +452,13 @@ def _taken(kernel: Kernel) -> list[str]:
     for axis in kernel.axes:
         found |= dict.fromkeys(_named(axis.start, axis.stop))
     for stmt in statements(kernel.body):
-        target = written(stmt)
-        items = target if isinstance(target, tuple) else (target,)
         if isinstance(stmt, (Alloc, View, LocalArray)):
             made.add(stmt.array.name)
         elif not (isinstance(stmt, AddTo) and isinstance(stmt.target, Var)):
-            made |= {item.name for item in items if isinstance(item, Var)}
+            made |= {item.name for item in targets(stmt) if isinstance(item, Var)}
         found |= dict.fromkeys(_named(*expressions(stmt)))
         found |= dict.fromkeys(a.name for a in arrays_read(stmt))
-        found |= dict.fromkeys(item.name for item in items if isinstance(item, (Var, Array)))
+        found |= dict.fromkeys(item.name for item in targets(stmt))
         if isinstance(stmt, (Push, Pop)):
             found[stmt.stack.name] = None
     reads = {var.name for var in kernel.reads}

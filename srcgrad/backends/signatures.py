@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..ir.expressions import BOOL, INT64, Array, Expr, Var
-from ..ir.nodes import Block, Function, Kernel, Pick, Run, Stmt, Subscript, Transpose, View
-from ..ir.walk import arrays_read, expressions, statements, subexpressions, written
+from ..ir.nodes import Block, Function, Kernel, Pick, Run, Subscript, Transpose, View
+from ..ir.walk import arrays_read, expressions, statements, subexpressions, targets
 from .grid_sums import DONE
 
 
@@ -23,7 +23,7 @@ class Signatures:
         self.known = {"status": _type_of(INT64, 1), DONE: _type_of(np.dtype(np.uint32), 1)}
         arrays = [param for param in program.params if isinstance(param, Array)]
         for stmt in statements(program.body):
-            arrays += (item for item in (*_written(stmt), *arrays_read(stmt)) if isinstance(item, Array))
+            arrays += (item for item in (*targets(stmt), *arrays_read(stmt)) if isinstance(item, Array))
         self.known |= {array.name: _type_of(array.dtype, array.ndim) for array in arrays}
         for stmt in statements(program.body):
             if isinstance(stmt, View):
@@ -71,12 +71,7 @@ def _numbers(kernel: Kernel) -> Iterator[Var]:
 def _all_expressions(block: Block) -> Iterator[Expr]:
     for stmt in statements(block):
         yield from expressions(stmt)
-        yield from (item for item in _written(stmt) if isinstance(item, Var))
-
-
-def _written(stmt: Stmt) -> tuple[object, ...]:
-    target = written(stmt)
-    return target if isinstance(target, tuple) else (target,)
+        yield from (item for item in targets(stmt) if isinstance(item, Var))
 
 
 __all__ = ["Signatures"]

@@ -17,7 +17,7 @@ from functools import cache
 
 from ..ir.expressions import Array, Const, Dim, Expr, Var
 from ..ir.nodes import Alloc, Block, Function, Parallel, Stmt, View
-from ..ir.walk import arrays_read, blocks, expressions, statements, subexpressions, with_blocks, written
+from ..ir.walk import arrays_read, blocks, expressions, statements, subexpressions, targets, with_blocks
 from .lending import Called
 
 
@@ -52,10 +52,8 @@ def _shared(loop: Parallel) -> tuple[Var, ...]:
     made: set[str] = {loop.low.name, loop.high.name}
     found: dict[str, Var] = {}
     for stmt in statements(loop.body):
-        target = written(stmt)
-        written_arrays = [a for a in (target if isinstance(target, tuple) else (target,)) if isinstance(a, Array)]
-        if isinstance(target, Var):
-            made.add(target.name)
+        written_arrays = [a for a in targets(stmt) if isinstance(a, Array)]
+        made |= {var.name for var in targets(stmt) if isinstance(var, Var)}
         if isinstance(stmt, (Alloc, View)):
             made.add(stmt.array.name)
         names = [node.array if isinstance(node, Dim) else node.name for e in expressions(stmt) for node in _named(e)]

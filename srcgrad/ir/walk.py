@@ -354,8 +354,13 @@ def _inside(value: Any) -> Iterator[Expr]:
 
 
 @remembered
-def written(stmt: Stmt) -> Var | Array | tuple[Var | Array, ...] | None:
-    """The scalar or the arrays whose value this statement itself changes."""
+def targets(stmt: Stmt) -> tuple[Var | Array, ...]:
+    """The scalars and the arrays whose value this statement itself changes."""
+    found = _written(stmt)
+    return found if isinstance(found, tuple) else () if found is None else (found,)
+
+
+def _written(stmt: Stmt) -> Var | Array | tuple[Var | Array, ...] | None:
     match stmt:
         case Assign(var=var) | Fetch(var=var) | Put(var=var) | Room(var=var):
             return var
@@ -386,13 +391,6 @@ def written(stmt: Stmt) -> Var | Array | tuple[Var | Array, ...] | None:
         case Invoke(outs=outs, writes=writes):
             return (*outs, *writes)
     return None
-
-
-@remembered
-def targets(stmt: Stmt) -> tuple[Var | Array, ...]:
-    """All that `written` says, one or several."""
-    found = written(stmt)
-    return found if isinstance(found, tuple) else () if found is None else (found,)
 
 
 def written_place(stmt: Stmt) -> Load | None:

@@ -40,9 +40,9 @@ from ..ir.walk import (
     rewrite_block,
     statements,
     substitute,
+    targets,
     variables,
     with_blocks,
-    written,
 )
 from .effects import effects, is_set, names_used, touched
 
@@ -171,8 +171,7 @@ class Memory:
         self.changing: set[Var] = set()
         self.uses: dict[str, list[Stmt]] = {}
         for stmt in statements(function.body):
-            target = written(stmt)
-            self.changing |= {v for v in (target if isinstance(target, tuple) else (target,)) if isinstance(v, Var)}
+            self.changing |= {v for v in targets(stmt) if isinstance(v, Var)}
             for name in touched(stmt):
                 self.uses.setdefault(name, []).append(stmt)
         results = leaves(function.results)
@@ -204,7 +203,7 @@ class _ClearedLate(Memory):
     def turned(self, stmt: Stmt, out: list[Stmt]) -> Block | None:
         later = self.later(stmt, tuple(out)) if isinstance(stmt, For) else None
         if later is not None:
-            out[:] = [s for s in out if not (isinstance(s, Alloc) and s.array == written(later[0]))]
+            out[:] = [s for s in out if not (isinstance(s, Alloc) and s.array in targets(later[0]))]
         return later
 
     def later(self, loop: For, before: Block) -> Block | None:

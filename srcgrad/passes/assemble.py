@@ -44,12 +44,11 @@ from ..ir.walk import (
     rewrite,
     statements,
     subexpressions,
+    targets,
     variables,
     with_blocks,
-    written,
 )
 from .info import Info, roots_of
-from .scopes import written_by
 
 
 def assemble(function: Function) -> Function:
@@ -93,7 +92,7 @@ def _as_early_as_can_be(check: If, forward: Block) -> Block:
 def _decides(stmt: Stmt, lengths: frozenset[Var], arrays: set[str]) -> bool:
     """Are these lengths known behind this statement only?  What is made elsewhere comes with lengths of its own."""
     makes = isinstance(stmt, (External, Grow))
-    return any(thing in lengths or (makes and thing.name in arrays) for thing in written_by(stmt))
+    return any(thing in lengths or (makes and thing.name in arrays) for thing in targets(stmt))
 
 
 def _is_entry(stmt: Stmt) -> bool:
@@ -270,9 +269,7 @@ def _makes(stmt: Stmt) -> list[Any]:
         return []  # writing into memory does not make it
     if isinstance(stmt, Invoke):
         return list(stmt.outs)
-    target = written(stmt)
-    items = list(target) if isinstance(target, tuple) else [target] if target is not None else []
-    return [i for i in items if isinstance(i, Var) or isinstance(stmt, (Alloc, External, Pop, Seal))]
+    return [i for i in targets(stmt) if isinstance(i, Var) or isinstance(stmt, (Alloc, External, Pop, Seal))]
 
 
 def reads_of(stmt: Stmt) -> set[str]:
@@ -281,8 +278,7 @@ def reads_of(stmt: Stmt) -> set[str]:
         names |= {v.name for v in variables(expr)}
         names |= {n.array.name for n in subexpressions(expr) if isinstance(n, Load)}
     names |= {a.name for a in arrays_read(stmt)}
-    target = written(stmt)
-    names |= {t.name for t in (target if isinstance(target, tuple) else (target,)) if isinstance(t, Array)}
+    names |= {t.name for t in targets(stmt) if isinstance(t, Array)}
     if isinstance(stmt, (Alloc, View)):
         names.discard(stmt.array.name)
     if isinstance(stmt, Pop):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from ..ir import affine
 from ..ir.expressions import INT64, Array, Call, Const, Expr, Load, Var
 from ..ir.nodes import Assign, Block, For
-from ..ir.walk import blocks, statements, with_blocks, written
+from ..ir.walk import blocks, statements, targets, with_blocks
 from .effects import effects
 
 
@@ -58,7 +58,7 @@ def rows_of(root: str, loop: For, roots: Mapping[str, str]) -> Rows | None:
 
 def _row_loops(loop: For) -> Iterator[tuple[For, Rows]]:
     """The loops over rows, with what says where the rows begin."""
-    sets = Counter(target for stmt in statements(loop.body) if isinstance(target := written(stmt), Var))
+    sets = Counter(target for stmt in statements(loop.body) for target in targets(stmt))
     known: dict[Expr, Expr] = {}
     for stmt in loop.body:
         yield from _row_loops_in((stmt,), loop, known)

@@ -45,10 +45,10 @@ from ..ir.walk import (
     remembered,
     statements,
     subexpressions,
+    targets,
     variables,
     with_blocks,
     with_fields,
-    written,
 )
 from .remainders import Known, ahead_of, known_in, steady
 from .signs import Signs
@@ -359,8 +359,7 @@ def _note_writes(out: Effects, stmt: Stmt) -> None:
             out.views[array.name] = stmt
         case _:
             out.is_visible |= isinstance(stmt, Invoke) or (isinstance(stmt, Library) and stmt.draws)
-            target = written(stmt)
-            for item in target if isinstance(target, tuple) else (target,):
+            for item in targets(stmt):
                 if isinstance(item, Array):
                     _touch_whole(out, item, writes=True)
                     if type(stmt).__name__ in ("Alloc", "External"):

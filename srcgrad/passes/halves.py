@@ -13,7 +13,7 @@ from typing import Any
 
 from ..ir.expressions import INT64, Array, Const, Dim, Expr, Var
 from ..ir.nodes import Assign, Block, Function, If, Invoke, NewStack, Pop, Push, Stack, Stmt, Sweep, leaves
-from ..ir.walk import blocks, rewrite, rewrite_block, statements, substitute, with_blocks, written
+from ..ir.walk import blocks, rewrite, rewrite_block, statements, substitute, targets, with_blocks
 from .assemble import assemble, defaults_of, mapped, reads_of, residuals_of
 from .cotangents import zero
 from .info import Info, elementwise
@@ -122,7 +122,7 @@ def _lengths_handed_on(
     """A length that the sweep asks of an array that it does not have is read off the shadow, or handed on."""
     info: Info = function.info
     shadows = {shadow.name for shadow in info.shadows}
-    made = {item.name for stmt in statements(sweep) for item in _made(stmt)}
+    made = {item.name for stmt in statements(sweep) for item in targets(stmt)}
     lengths: dict[Dim, Var] = {}
 
     def length(expr: Expr) -> Expr:
@@ -135,11 +135,6 @@ def _lengths_handed_on(
         return lengths[expr]
 
     return tuple(mapped(stmt, lambda e: rewrite(e, length)) for stmt in sweep), lengths
-
-
-def _made(stmt: Stmt) -> list[Any]:
-    target = written(stmt)
-    return [item for item in (target if isinstance(target, tuple) else (target,)) if item is not None]
 
 
 def _handed_on(
@@ -172,7 +167,7 @@ def _labelled(block: list[Stmt], label: int) -> tuple[int, Stmt]:
 
 def _without_copies(sweep: Block, handed_on: set[Var]) -> Block:
     """What is handed on is read under its own name."""
-    made = [item for stmt in statements(sweep) for item in _made(stmt)]
+    made = [item for stmt in statements(sweep) for item in targets(stmt)]
     copies: dict[Any, Expr] = {
         s.var: s.value for s in sweep if isinstance(s, Assign) and s.value in handed_on and made.count(s.var) == 1
     }

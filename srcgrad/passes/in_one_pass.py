@@ -23,7 +23,7 @@ from ..ir import affine
 from ..ir.expressions import Call, Const, Expr, Load, Span, Var
 from ..ir.names import Names
 from ..ir.nodes import AddTo, Assign, For, Stmt, Store
-from ..ir.walk import is_constant, map_expressions, rewrite, substitute, variables, written
+from ..ir.walk import is_constant, map_expressions, rewrite, substitute, targets, variables
 from .chains import Chain, gap
 
 
@@ -137,7 +137,7 @@ class Middle:
 
         They have to come from one loop: what stands between two may change what both are made of.
         """
-        set_here = Counter(written(stmt) for stmt in self.body)
+        set_here = Counter(target for stmt in self.body for target in targets(stmt))
         written_here = sorted(self.all_written(), key=lambda one: -len(one.before))
         for one, other in permutations(written_here, 2):
             is_longer = len(one.before) >= len(other.before) > 0 and one.before[0] not in self.known

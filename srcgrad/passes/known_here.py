@@ -34,7 +34,7 @@ from ..ir.nodes import (
     Transpose,
     View,
 )
-from ..ir.walk import loads, statements, subexpressions, variables, with_fields, written
+from ..ir.walk import loads, statements, subexpressions, targets, variables, with_fields
 from .lengths import Equal
 from .signs import the_other_way_round
 
@@ -232,8 +232,7 @@ def changed_by(stmt: Stmt) -> set[Var]:
 
 
 def made_by(stmt: Stmt) -> Iterator[Var]:
-    target = written(stmt)
-    for item in target if isinstance(target, tuple) else (target,):
+    for item in targets(stmt):
         if isinstance(item, Var):
             yield item
 

@@ -33,18 +33,7 @@ from ..ir.nodes import (
     View,
     While,
 )
-from ..ir.walk import (
-    blocks,
-    loads,
-    remembered,
-    rewrite,
-    statements,
-    subexpressions,
-    substitute,
-    targets,
-    variables,
-    written,
-)
+from ..ir.walk import blocks, loads, remembered, rewrite, statements, subexpressions, substitute, targets, variables
 from .effects import effects
 
 
@@ -254,8 +243,7 @@ def _made(stmt: Stmt) -> list[Array]:
         case Swap(left=left, right=right):
             return [left, right]
         case Pop() | External() | Invoke() | Unseal():
-            target = written(stmt)
-            return [out for out in (target if isinstance(target, tuple) else (target,)) if isinstance(out, Array)]
+            return [out for out in targets(stmt) if isinstance(out, Array)]
     return []
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from ..ir.expressions import Array, Dim, Expr, Var
 from ..ir.nodes import Alloc, Assign, Function, View
 from ..ir.rename import rename_arrays
-from ..ir.walk import map_expressions, rewrite_block, statements, substitute, written
+from ..ir.walk import map_expressions, rewrite_block, statements, substitute, targets
 from .lengths import lengths_of
 
 
@@ -44,8 +44,7 @@ def lengths_by_name(function: Function) -> dict[Expr, Expr]:
     params = {p.name for p in function.params if isinstance(p, Array) and made[p.name] == 1}
     sets: dict[Var, int] = {}
     for stmt in statements(function.body):
-        target = written(stmt)
-        for var in target if isinstance(target, tuple) else (target,):
+        for var in targets(stmt):
             if isinstance(var, Var):
                 sets[var] = sets.get(var, 0) + 1
     return {
@@ -62,9 +61,7 @@ def _arrays(function: Function) -> list[Array]:
     """Those that the function makes."""
     found: list[Array] = []
     for stmt in statements(function.body):
-        target = written(stmt)
-        of_stmt = target if isinstance(target, tuple) else (target,)
-        found += [item for item in of_stmt if isinstance(item, Array)]
+        found += [item for item in targets(stmt) if isinstance(item, Array)]
         found += [stmt.array] if isinstance(stmt, View) else []
     return found
 

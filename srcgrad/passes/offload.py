@@ -50,9 +50,9 @@ from ..ir.walk import (
     rewrite_block,
     statements,
     substitute,
+    targets,
     variables,
     with_blocks,
-    written,
 )
 from ..rules.device import LIBRARY
 from .copies_as_loops import unchecked
@@ -448,8 +448,7 @@ def _is_known_inside(made: Alloc, body: Block, axes: tuple[For, ...]) -> bool:
     """Does the size of what a thread makes depend on what the thread computes?"""
     sets = {axis.index for axis in axes}
     for stmt in statements(body):
-        target = written(stmt)
-        sets |= {v for v in (target if isinstance(target, tuple) else (target,)) if isinstance(v, Var)}
+        sets |= {v for v in targets(stmt) if isinstance(v, Var)}
     return any(variables(dim) & sets or loads(dim) for dim in made.dims)
 
 
@@ -479,10 +478,9 @@ def sequential(block: Block) -> Block:
 
 def sets_itself(stmt: Stmt) -> set[Var]:
     """The numbers that a statement sets, but for what is in its blocks."""
-    target = written(stmt)
     if isinstance(stmt, For):
         return set()
-    return {v for v in (target if isinstance(target, tuple) else (target,)) if isinstance(v, Var)}
+    return {v for v in targets(stmt) if isinstance(v, Var)}
 
 
 def sets(stmt: Stmt) -> set[Var]:

@@ -47,10 +47,10 @@ from ..ir.walk import (
     rebuild,
     statements,
     substitute,
+    targets,
     variables,
     with_blocks,
     with_fields,
-    written,
 )
 from .known_here import (
     Fact,
@@ -263,10 +263,7 @@ class _Prover:
             case View(array=array, base=base):
                 self.refuted |= {array.name, base.name}
             case _:
-                target = written(stmt)
-                for item in target if isinstance(target, tuple) else (target,):
-                    if item is not None:
-                        self.refuted.add(item.name)
+                self.refuted |= {item.name for item in targets(stmt)}
 
     def note_contents(self, array: Array, value: Expr, scope: Scope) -> None:
         """Remainders that are kept in an array are as small when they are read again."""

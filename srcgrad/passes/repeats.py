@@ -24,9 +24,9 @@ from ..ir.walk import (
     statements,
     subexpressions,
     substitute,
+    targets,
     variables,
     with_blocks,
-    written,
 )
 from .info import roots_of
 
@@ -128,10 +128,7 @@ def _with(stmt: Stmt, same: dict[Var, Expr]) -> Stmt:
 
 
 def _targets(stmt: Stmt) -> tuple[Var | Array, ...]:
-    if isinstance(stmt, Rule):
-        return stmt.outputs
-    target = written(stmt)
-    return target if isinstance(target, tuple) else (target,) if target is not None else ()
+    return stmt.outputs if isinstance(stmt, Rule) else targets(stmt)
 
 
 def changed_by(stmt: Stmt, roots: Mapping[str, str]) -> tuple[set[Var], set[str]]:
@@ -142,9 +139,9 @@ def changed_by(stmt: Stmt, roots: Mapping[str, str]) -> tuple[set[Var], set[str]
 
 @remembered
 def _changed(stmt: Stmt) -> tuple[frozenset[Var], frozenset[str]]:
-    targets = [item for inner in statements((stmt,)) for item in _targets(inner)]
-    names = frozenset(item for item in targets if isinstance(item, Var))
-    return names, frozenset(item.name for item in targets if isinstance(item, Array))
+    found = [item for inner in statements((stmt,)) for item in _targets(inner)]
+    names = frozenset(item for item in found if isinstance(item, Var))
+    return names, frozenset(item.name for item in found if isinstance(item, Array))
 
 
 __all__ = ["changed_by", "variables_read", "without_repeats"]

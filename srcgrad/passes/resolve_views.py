@@ -30,7 +30,7 @@ from ..ir.nodes import (
     View,
     leaves,
 )
-from ..ir.walk import arrays_read, expressions, loads, map_expressions, rewrite, rewrite_block, statements, written
+from ..ir.walk import arrays_read, expressions, loads, map_expressions, rewrite, rewrite_block, statements, targets
 from .effects import effects
 from .lengths import Lengths, lengths_of
 
@@ -87,8 +87,7 @@ def stable_views(function: Function) -> dict[str, View]:
         elif isinstance(stmt, Swap):
             moving |= {stmt.left.name, stmt.right.name}
         else:
-            target = written(stmt)
-            sets.update(v for v in (target if isinstance(target, tuple) else (target,)) if isinstance(v, Var))
+            sets.update(v for v in targets(stmt) if isinstance(v, Var))
     out: dict[str, View] = {}
     for name, found in made.items():
         first = found[0]
@@ -217,9 +216,8 @@ def _needed(function: Function) -> set[str]:
     out: set[str] = {leaf.name for leaf in leaves(function.results) if isinstance(leaf, Array)}
     for stmt in statements(function.body):
         out |= {array.name for array in arrays_read(stmt)}
-        target = written(stmt)
         if not isinstance(stmt, View):
-            out |= {a.name for a in (target if isinstance(target, tuple) else (target,)) if isinstance(a, Array)}
+            out |= {a.name for a in targets(stmt) if isinstance(a, Array)}
         if isinstance(stmt, AddTo) and isinstance(stmt.target, Load):
             out.add(stmt.target.array.name)
     return out

@@ -56,6 +56,7 @@ from ..ir.walk import (
     rewrite,
     rewrite_block,
     statements,
+    targets,
     variables,
     with_blocks,
     with_fields,
@@ -64,7 +65,7 @@ from ..rules.array import ADJOINTS, ADJOINTS_OF_STEADY_MATRICES, GRAMS, TOGETHER
 from .cotangents import Cotangents, zero
 from .invoke import adjoint_of_call, is_differentiated
 from .roughness import CHOOSE, EVERY, levels_at_labels
-from .scopes import Scopes, first_writes_of, with_steady_matrices, written_by
+from .scopes import Scopes, first_writes_of, with_steady_matrices
 from .signs import signs_of
 from .vjp import adjoint_by_vjp, is_users
 
@@ -226,7 +227,7 @@ class _Reverse(Cotangents):
             }
             start = next(k for k, s in enumerate(sweep) if isinstance(s, Alloc) and s.array == shadow)
             rest = [s for k, s in enumerate(sweep) if k != start and s is not adding]
-            written_to = {w.name for s in statements(tuple(rest)) for w in written_by(s)}
+            written_to = {w.name for s in statements(tuple(rest)) for w in targets(s)}
             if any(isinstance(s, View) and s.base == shadow for s in statements(tuple(rest))) or views:
                 continue
             if shadow.name in written_to:
@@ -422,7 +423,7 @@ class _Reverse(Cotangents):
 
     def rule(self, stmt: Rule) -> list[Stmt]:
         """The adjoint that came with the rule; what it does not make itself is read as it was then."""
-        own: set[str] = {w.name for s in statements(stmt.adjoint) for w in written_by(s)}
+        own: set[str] = {w.name for s in statements(stmt.adjoint) for w in targets(s)}
 
         def translate(expr: Expr) -> Expr:
             """Cotangents by their names; reads of what the forward part made are old, as small as can be."""

@@ -46,9 +46,9 @@ from ..ir.walk import (
     map_expressions,
     rewrite,
     statements,
+    targets,
     variables,
     with_blocks,
-    written,
 )
 from .effects import SIMPLE, is_dead
 from .lengths import lengths_of
@@ -134,8 +134,7 @@ class _Numbers:
                 self.hidden.add(root)
         if isinstance(stmt, View) and stmt.array.name in self.views:
             return
-        target = written(stmt)
-        touched = {*arrays_read(stmt), *(target if isinstance(target, tuple) else (target,))}
+        touched = {*arrays_read(stmt), *targets(stmt)}
         touched |= set(stmt.outputs) if isinstance(stmt, Rule) else set()
         whole = {array.name for array in touched if isinstance(array, Array)} - {load.array.name for load in elements}
         if isinstance(stmt, Print):  # of an array that is printed, an element may be printed too

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 from ..ir.expressions import Array, Var
 from ..ir.nodes import (
@@ -27,15 +26,7 @@ from ..ir.nodes import (
     While,
     leaves,
 )
-from ..ir.walk import (
-    arrays_read,
-    blocks,
-    expressions,
-    loads,
-    statements,
-    variables,
-    written,
-)
+from ..ir.walk import arrays_read, blocks, expressions, loads, statements, targets, variables
 from .effects import effects, runs_along
 from .signs import Signs
 
@@ -81,7 +72,7 @@ class Scopes:
         """The statement of a block that is the first to have to do with a variable that lives there."""
         for stmt in self.block_at[key]:
             for inner in statements((stmt,)):
-                if var in written_by(inner) or any(var in variables(e) for e in expressions(inner)):
+                if var in targets(inner) or any(var in variables(e) for e in expressions(inner)):
                     return stmt
                 if isinstance(inner, Rule) and var in inner.outputs:
                     return stmt
@@ -116,7 +107,7 @@ class Scopes:
                         for expr in expressions(inner):
                             for var in variables(expr):
                                 self.touch(var, path)
-            for array in (*arrays_read(stmt), *(w for w in written_by(stmt) if isinstance(w, Array))):
+            for array in (*arrays_read(stmt), *(w for w in targets(stmt) if isinstance(w, Array))):
                 self.share(array.name, path)
             for number, inner_block in enumerate(blocks(stmt)):
                 if not isinstance(stmt, Rule):
@@ -141,11 +132,6 @@ def _common(known: list[tuple[int, int]] | None, path: list[tuple[int, int]]) ->
     return out
 
 
-def written_by(stmt: Stmt) -> tuple[Any, ...]:
-    target = written(stmt)
-    return target if isinstance(target, tuple) else (target,) if target is not None else ()
-
-
 def with_steady_matrices(body: Block, roots: dict[str, str]) -> set[int]:
     """Library calls in loops that never write their first argument."""
     return set(_steady(body, roots, None))
@@ -159,7 +145,7 @@ def _steady(block: Block, roots: dict[str, str], changed: set[str] | None) -> It
                 yield stmt.label
         inside = changed
         if inside is None and isinstance(stmt, (For, While)):
-            inside = {roots.get(w.name, w.name) for s in statements(stmt.body) for w in written_by(s)}
+            inside = {roots.get(w.name, w.name) for s in statements(stmt.body) for w in targets(s)}
         for inner in blocks(stmt):
             yield from _steady(inner, roots, inside)
 
@@ -180,7 +166,7 @@ def first_writes_of(body: Block, roots: dict[str, str], signs: Signs) -> set[int
 
 def _touches(stmt: Stmt, name: str, roots: dict[str, str]) -> bool:
     for inner in statements((stmt,)):
-        names = [a.name for a in arrays_read(inner)] + [w.name for w in written_by(inner)]
+        names = [a.name for a in arrays_read(inner)] + [w.name for w in targets(inner)]
         if any(roots.get(n, n) == name for n in names):
             return True
         if isinstance(inner, View) and roots.get(inner.array.name) == name:

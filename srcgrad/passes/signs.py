@@ -16,7 +16,7 @@ from ..ir import affine
 from ..ir.expressions import INT64, Array, Call, Const, Dim, Expr, Var
 from ..ir.naturals import remainder
 from ..ir.nodes import AddTo, Assign, For, Function, Pop, Push, Stmt, While
-from ..ir.walk import loads, remembered, statements, substitute, variables, written
+from ..ir.walk import loads, numbers_set, remembered, statements, substitute, targets, variables
 from .quotients import is_a_power
 
 
@@ -35,8 +35,7 @@ class Signs:
         for stmt in statements(function.body):
             if isinstance(stmt, Push):
                 self.pushed.setdefault(stmt.stack.name, []).append(stmt)
-            target = written(stmt)
-            for item in target if isinstance(target, tuple) else (target,):
+            for item in targets(stmt):
                 if isinstance(item, Var) and item.dtype == INT64:
                     makes.setdefault(item, []).append(stmt)
         self.least: dict[Var, int] = {}  # what a variable that is never negative is at least
@@ -260,8 +259,7 @@ def _factor(step: Expr) -> Expr | None:
 
 
 def _changed_in(loop: For) -> set[Var]:
-    targets = map(written, statements(loop.body))
-    return {loop.index, *(v for t in targets for v in (t if isinstance(t, tuple) else (t,)) if isinstance(v, Var))}
+    return {loop.index, *numbers_set(loop.body)}
 
 
 @remembered

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..ir import affine
-from ..ir.expressions import BOOL, Array, Call, Const, Expr, Load, Var
+from ..ir.expressions import BOOL, Call, Const, Expr, Load, Var
 from ..ir.nodes import AddTo, Alloc, Assign, Block, Comment, For, Function, If, Rule, Stmt, Store, Swap, View
 from ..ir.walk import (
     blocks,
@@ -28,9 +28,9 @@ from ..ir.walk import (
     rewrite,
     rewrite_block,
     statements,
+    targets,
     variables,
     with_blocks,
-    written,
 )
 from .effects import effects, names_used
 from .signs import extremes
@@ -180,9 +180,7 @@ def _last(stmts: list[Stmt], position: int, place: Load) -> int:
 
 
 def set_by(stmt: Stmt) -> list[Var]:
-    target = written(stmt)
-    items: tuple[Var | Array | None, ...] = target if isinstance(target, tuple) else (target,)
-    return [item for item in items if isinstance(item, Var)]
+    return [item for item in targets(stmt) if isinstance(item, Var)]
 
 
 __all__ = ["memory_of_its_own", "place_of", "set_by", "store_once"]

@@ -58,14 +58,13 @@ from ..ir.walk import (
     statements,
     subexpressions,
     substitute,
+    targets,
     variables,
     with_blocks,
-    written,
 )
 from .added_to_zero import added_to_zero, is_zero
 from .info import Info, roots_of
 from .repeats import changed_by, variables_read, without_repeats
-from .scopes import written_by
 from .simplify import settled, simpler
 
 LARGEST_INLINED = 12  # nodes of an expression that is moved to where it is read
@@ -131,7 +130,7 @@ def _lengths_by_name(function: Function) -> Function:
     """`n = x.shape[0]` in the user's program: from there on, it is n."""
     makes: dict[Any, int] = {}
     for stmt in statements(function.body):
-        for target in written_by(stmt):
+        for target in targets(stmt):
             makes[target] = makes.get(target, 0) + 1
     names: dict[Expr, Expr] = {}
     spoken_of: set[Expr] = set()  # those keep their names
@@ -224,8 +223,7 @@ def _written_handles(block: Block) -> set[str]:
     out = set()
     for stmt in statements(block):
         if isinstance(stmt, (AddTo, Store, CopyTo, Grow, Library, Swap, Invoke)):
-            target = written(stmt)
-            out |= {t.name for t in (target if isinstance(target, tuple) else (target,)) if isinstance(t, Array)}
+            out |= {t.name for t in targets(stmt) if isinstance(t, Array)}
         elif isinstance(stmt, View):
             out.add(stmt.base.name)
         elif isinstance(stmt, Absorb):
@@ -287,8 +285,7 @@ def _is_effective(stmt: Stmt, live: set[str], roots: dict[str, str]) -> bool:
             return any(_is_effective(s, live, roots) for block in blocks(stmt) for s in block)
         case While(trip=trip):
             return trip.name in live or any(_is_effective(s, live, roots) for s in stmt.body)
-    target = written(stmt)
-    for item in target if isinstance(target, tuple) else (target,):
+    for item in targets(stmt):
         if isinstance(item, Var) and item.name in live:
             return True
         if isinstance(item, Array) and roots.get(item.name, item.name) in live:
@@ -307,8 +304,7 @@ def _mark(block: Block, live: set[str], roots: dict[str, str]) -> bool:
         names, arrays = _reads(stmt)
         live |= names
         live.update([roots.get(name, name) for name in arrays])
-        target = written(stmt)
-        for item in target if isinstance(target, tuple) else (target,):
+        for item in targets(stmt):
             if isinstance(item, Array) and not isinstance(stmt, (Alloc, Grow, OwnCopy)):
                 live.add(item.name)
                 live.add(roots.get(item.name, item.name))
@@ -360,7 +356,7 @@ def _touches(stmt: Stmt, var: Var) -> bool:
 def _touched(stmt: Stmt) -> frozenset[Any]:
     """What the statement, or one inside it, sets, and the variables that it reads."""
     inside = (_touched(inner) for block in blocks(stmt) for inner in block)
-    return frozenset(written_by(stmt)).union(*map(variables, expressions(stmt)), *inside)
+    return frozenset(targets(stmt)).union(*map(variables, expressions(stmt)), *inside)
 
 
 # ---------------------------------------------------------------------------------------------------- copies
@@ -371,7 +367,7 @@ def _without_copies(function: Function) -> Function:
     makes: dict[Var, int] = {p: 1 for p in function.params if isinstance(p, Var)}
     copies: dict[Var, Expr] = {}
     for stmt in statements(function.body):
-        for target in written_by(stmt):
+        for target in targets(stmt):
             if isinstance(target, Var):
                 makes[target] = makes.get(target, 0) + 1
         if isinstance(stmt, Assign) and isinstance(stmt.value, (Var, Const)) and stmt.is_ours:
@@ -409,7 +405,7 @@ def _inlined(function: Function) -> Block:
     for stmt in statements(function.body):
         for var in variables_read(stmt):
             uses[var] = uses.get(var, 0) + 1
-        for target in written_by(stmt):
+        for target in targets(stmt):
             if isinstance(target, Var):
                 makes[target] = makes.get(target, 0) + 1
                 if isinstance(stmt, Assign) and stmt.is_ours:
