@@ -43,26 +43,14 @@ from ..ir.nodes import (
     Store,
     While,
 )
-from ..ir.walk import (
-    blocks,
-    children,
-    expressions,
-    is_constant,
-    loads,
-    map_expressions,
-    rebuild,
-    rewrite_block,
-    statements,
-    subexpressions,
-    targets,
-    variables,
-    with_blocks,
-)
+from ..ir.walk import blocks, expressions, loads, rewrite_block, statements, subexpressions, variables, with_blocks
 from ..rules.costs import is_dear
-from .effects import effects, is_private, is_set
+from .effects import effects, is_private
 from .groups import Group, depth_of, nests
 from .jam import jammed
+from .lanes import Lanes
 from .own_rows import Loops, OwnRows
+from .reach import Reach
 from .rounds import Rounds
 from .sharing import Sharing, stacks_of
 from .unread_lanes import without_unread
@@ -178,9 +166,8 @@ class _Together:
         self.varying, self.rows, self.names, self.loop = varying, rows, rows.names, varying.loop
         self.lane = Var(self.names.fresh("lane"), INT64)
         self.rounds = Rounds(self.names, varying, self.lane, WIDTH, self.masked)
-        self.wide: dict[str, Array] = {}  # numbers and scratch with one more axis
-        self.totals: set[Var] = set()
-        self.inside: set[tuple[Array, int, Expr]] = set()  # arrays, axes, and how long they have to be
+        self.reach = Reach(varying, rows.is_natural)
+        self.lanes = Lanes(varying, rows, self.rounds, self.reach, self.lane, WIDTH)
         self.is_slow = False  # is there an inner loop that can't be vectorised?
 
     def made(self) -> tuple[Block, Block]:
@@ -193,14 +180,14 @@ class _Together:
         self.check_profit(found)
         for name in self.varying.names & self.varying.scratch.keys():
             made = self.varying.scratch[name].array
-            self.wide[name] = Array(self.names.fresh(f"{name}_lanes"), made.dtype, (*made.dims, integer(WIDTH)))
-        self.numbers = set(apart := self.numbers_apart([group for group, _ in found]))
+            self.lanes.wide[name] = Array(self.names.fresh(f"{name}_lanes"), made.dtype, (*made.dims, integer(WIDTH)))
+        self.lanes.numbers = set(apart := self.numbers_apart([group for group, _ in found]))
         for var in apart:
-            self.wide[var.name] = Array(self.names.fresh(f"{var.name}_lanes"), var.dtype, (integer(WIDTH),))
-        together = (*self.rows.copies(self.lane), *self.expanded(body), *self.rows.copies_back(self.lane))
-        numbers = frozenset(self.wide[var.name].name for var in apart)
+            self.lanes.wide[var.name] = Array(self.names.fresh(f"{var.name}_lanes"), var.dtype, (integer(WIDTH),))
+        together = (*self.rows.copies(self.lane), *self.lanes.expanded(body), *self.rows.copies_back(self.lane))
+        numbers = frozenset(self.lanes.wide[var.name].name for var in apart)
         together, needed = without_unread(together, self.lane, numbers)
-        self.wide = {name: wide for name, wide in self.wide.items() if wide.name not in numbers - needed}
+        self.lanes.wide = {name: wide for name, wide in self.lanes.wide.items() if wide.name not in numbers - needed}
         memory, fits = self.memory()
         first = Var(self.names.fresh("first"), INT64)
         start, stop = self.loop.start, self.loop.stop
@@ -308,7 +295,7 @@ class _Together:
         """A number in the place of an element that all add to."""
         total = Var(self.names.fresh("total"), place.dtype)
         totals.append((total, place))
-        self.totals.add(total)
+        self.lanes.totals.add(total)
         return total
 
     def named(self, stmt: AddTo, body: list[Stmt], changed: set[Var]) -> AddTo:
@@ -343,10 +330,10 @@ class _Together:
                 raise Differs
             for axis, part in enumerate(place.index):
                 if self.varying.varies(part):
-                    end = self.end_of(part)
+                    end = self.reach.end_of(part)
                     if end is None:
                         raise Differs
-                    self.inside.add((place.array, axis, end))
+                    self.reach.inside.add((place.array, axis, end))
         return [replace(group, mask=mask) for group in groups]
 
     # --------------------------------------------------------------------------------------------------------- numbers
@@ -373,7 +360,7 @@ class _Together:
         most = [stmt for group, around in together if len(around) == deepest for stmt in statements(group.body)]
         if not deepest or in_turn > deepest or (in_turn == deepest and not any(map(is_dear, most))):
             raise Differs  # (none is deep where the loop inside is the same for all iterations)
-        if not all(map(self.is_sure, (place for group, _ in together for place in group.places()))):
+        if not all(map(self.reach.is_sure, (place for group, _ in together for place in group.places()))):
             raise Differs
         inner = [(group, around[-1]) for group, around in together if len(around) == deepest]
         near = [place for group, loop in inner for place in group.places() if moves_along(place, loop)]
@@ -384,35 +371,6 @@ class _Together:
                 raise Differs
         if any(map(self.is_far, near)):
             raise Differs
-
-    def is_sure(self, place: Load) -> bool:
-        """Is it known to be inside its array, or can it be known ahead of the loop?"""
-        if not place.checked:
-            return True
-        ends = [self.end_of(part) for part in place.index]
-        if None in ends or place.array.name in self.varying.scratch:
-            return False
-        self.inside |= {(place.array, axis, end) for axis, end in enumerate(ends) if end is not None}
-        return True
-
-    def end_of(self, part: Expr) -> Expr | None:
-        """Beyond which length no iteration of the loop goes along this axis; None where that is not known."""
-        if isinstance(part, Const) and part.value >= 0:
-            return affine.add(part, affine.ONE)
-        if part == self.loop.index:
-            return self.loop.stop if self.rows.is_natural else None
-        return self.end_of_inner(part)
-
-    def end_of_inner(self, index: Expr) -> Expr | None:
-        """The same of the index of loops inside, where it is known ahead of the one around."""
-        inside = [s for s in statements(self.loop.body) if index in targets(s)]
-        loops = [s for s in inside if isinstance(s, For) and is_constant(s.step, 1) and s.stop == inside[0].stop]  # type: ignore[attr-defined]
-        if not inside or len(loops) < len(inside) or not all(affine.is_at_least(s.start, 0) for s in loops):
-            return None
-        stop, changed = loops[0].stop, effects(self.loop.body)
-        lengths = {node.array for node in subexpressions(stop) if isinstance(node, Dim)}
-        moves = variables(stop) & (changed.writes | {self.loop.index}) or lengths & changed.allocated
-        return None if moves or loads(stop) else stop
 
     def is_chain(self, group: Group, loop: For | While) -> bool:
         """Does each run of the loop wait for the one before, so that it is no operation on vectors by itself?"""
@@ -434,12 +392,13 @@ class _Together:
         *others, last = load.index
         return self.varying.varies(*others) or self.varying.varies(affine.sub(last, self.loop.index))
 
-    # ------------------------------------------------------------------------------------------------------- expansion
+    # ---------------------------------------------------------------------------------------------------------- memory
 
     def memory(self) -> tuple[Block, Expr | None]:
         """What has one more axis, and the condition for its use (None: there is none)."""
-        scratch = [(made.dims, made.fill, name) for name, made in self.varying.scratch.items() if name in self.wide]
-        parts = [(dims, fill, self.wide[name]) for dims, fill, name in scratch]
+        own = self.lanes.wide
+        scratch = [(made.dims, made.fill, name) for name, made in self.varying.scratch.items() if name in own]
+        parts = [(dims, fill, own[name]) for dims, fill, name in scratch]
         parts += [(row.dims, None, wide) for row, wide in self.rows.wide.items()]
         room: Expr = affine.ZERO
         for dims, _, wide in parts:
@@ -460,104 +419,15 @@ class _Together:
             if fits is not None and dims and not isinstance(dims[0], Const):
                 dims = (select(fits, dims[0], affine.ZERO), *dims[1:])
             out.append(Alloc(wide, (*dims, integer(WIDTH)), fill))
-        out += [Alloc(wide, wide.dims) for name, wide in self.wide.items() if name not in self.varying.scratch]
+        out += [Alloc(wide, wide.dims) for name, wide in own.items() if name not in self.varying.scratch]
         out += [Alloc(kept, kept.dims) for kept in self.rounds.kept_arrays()]
         # a loop in which nothing is read may go on past the end
         lengths = [(row.array, row.axis, self.loop.stop) for row in self.rows.wide]
-        lengths += sorted(self.inside, key=lambda length: (length[0].name, *map(repr, length[1:])))
+        lengths += sorted(self.reach.inside, key=lambda length: (length[0].name, *map(repr, length[1:])))
         ends_and_lengths = [(end, Dim(array.name, axis)) for array, axis, end in dict.fromkeys(lengths)]
         inside = [_is_at_most(end, length) for end, length in ends_and_lengths if end != length]
         every = [*([fits] if fits is not None else []), *inside]
         return tuple(out), reduce(both, every) if every else None
-
-    def expanded(self, block: Block) -> Block:
-        out: list[Stmt] = []
-        for stmt in block:
-            if isinstance(stmt, Group):
-                zero = lambda total: Const(total.dtype.type(0).item(), total.dtype)
-                out += [Assign(total, zero(total)) for total, _ in (*stmt.totals, *stmt.rare)]
-                body = self.of_lane(stmt)
-                ends = affine.ZERO, integer(WIDTH), affine.ONE
-                out.append(For(self.lane, *ends, body, ordered=stmt.in_turn, vector=not stmt.in_turn))
-                out += [AddTo(place, total, reorder=True) for total, place in stmt.totals]
-                for total, place in stmt.rare:
-                    is_there = Call("ne", (total, zero(total)), BOOL)
-                    out.append(If(is_there, (AddTo(place, total, reorder=True),)))
-            else:
-                out.append(with_blocks(stmt, tuple(map(self.expanded, blocks(stmt)))))
-        return tuple(out)
-
-    def of_lane(self, group: Group) -> Block:
-        """The statements for one of the iterations: numbers that others need, or had, are fetched and put back."""
-        seen = effects(group.body)
-        given = variables(group.mask) if group.mask is not None else frozenset()
-        written = seen.writes & self.numbers
-        start: list[Stmt] = []
-        for var in sorted((seen.reads | written | given) & self.numbers, key=lambda var: var.name):
-            is_made = is_private(var, group.body) and (is_set(var, group.body) or var not in written)
-            if var in given or not is_made:
-                start.append(Assign(var, self.place(var)))
-        mask = group.mask
-        if mask is not None and (not isinstance(mask, Var) or mask in written):
-            is_in = Var(self.names.fresh("is_in"), BOOL)
-            start.append(Assign(is_in, mask))
-            mask = is_in
-        end: list[Stmt] = []
-        for var in sorted(written, key=lambda var: var.name):
-            place = self.place(var)
-            value: Expr = var if mask is None else select(mask, var, place)
-            end.append(Store(place.array, place.index, value, checked=False))
-        return (*start, *(self.of_one(stmt, mask) for stmt in group.body), *end)
-
-    def place(self, var: Var) -> Load:
-        return Load(self.wide[var.name], (self.lane,), checked=False)
-
-    def of_one(self, stmt: Stmt, mask: Expr | None) -> Stmt:
-        match stmt:
-            case AddTo(target=target, value=value):
-                place, value = self.value(target), self.value(value)
-                assert isinstance(place, (Var, Load))
-                is_lasting = isinstance(place, Load) or self.varying.is_shared_sum(stmt) or target in self.totals
-                if mask is None or not is_lasting:
-                    return replace(stmt, target=place, value=value)
-                if stmt.reorder:
-                    zero = Const(value.dtype.type(0).item(), value.dtype)
-                    return replace(stmt, target=place, value=select(mask, value, zero))
-                assert isinstance(place, Load)
-                return Store(place.array, place.index, select(mask, place + value, place), place.checked, place.natural)
-            case Store(array=array, index=index, value=value):
-                place = self.value(Load(array, index, stmt.checked, stmt.natural))
-                assert isinstance(place, Load)
-                value = self.value(value)
-                if mask is not None and place.array not in self.rounds.kept_arrays():
-                    value = select(mask, value, place)
-                return replace(stmt, array=place.array, index=place.index, value=value, checked=place.checked)
-            case If() | For():
-                parts = tuple(tuple(self.of_one(inner, mask) for inner in part) for part in blocks(stmt))
-                stmt = with_blocks(stmt, parts)
-        return map_expressions(stmt, self.value)
-
-    def value(self, expr: Expr) -> Expr:
-        """The expression for one of the iterations."""
-        if isinstance(expr, Load) and (copy := self.rows.beside(expr, self.lane)) is not None:
-            *others, lane = copy.index
-            return replace(copy, index=(*map(self.value, others), lane))
-        parts = children(expr)
-        return self.shifted(rebuild(expr, tuple(map(self.value, parts))) if parts else expr)
-
-    def shifted(self, node: Expr) -> Expr:
-        here = affine.add(self.loop.index, self.lane)
-        if node == self.loop.index:
-            return here
-        if isinstance(node, Load):
-            index = tuple(map(affine.normal, node.index))
-            ends = [self.loop.stop if part == here else self.end_of(part) for part in index]
-            if all((node.array, axis, end) in self.inside for axis, end in enumerate(ends)):
-                return replace(node, index=index, checked=False)
-            if node.array.name in self.wide:
-                return replace(node, array=self.wide[node.array.name], index=(*index, self.lane))
-            return replace(node, index=index)
-        return node
 
 
 def _is_at_most(x: Expr, bound: Expr) -> Expr:
