@@ -17,6 +17,7 @@ from ..ir.nodes import Stmt
 from ..ir.walk import loads
 from . import (
     binding,
+    comparisons,
     computed_attributes,
     expressions,
     identities,
@@ -171,7 +172,7 @@ def comparison(interpreter: Interpreter, node: ast.Compare) -> Any:
             for operand, value in zip(operands, values, strict=True)
         ]
         results = [
-            operators.compare(interpreter, op, x, y) for op, x, y in zip(node.ops, values, values[1:], strict=False)
+            comparisons.compare(interpreter, op, x, y) for op, x, y in zip(node.ops, values, values[1:], strict=False)
         ]
         out = results[0]
         for result in results[1:]:

@@ -15,7 +15,7 @@ from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Expr, both, either, negated, select
 from ..ir.nodes import If, Raise
 from ..ir.walk import loads
-from . import expressions, identities, list_rows, lists, one_of, operators, records
+from . import comparisons, expressions, identities, list_rows, lists, one_of, operators, records
 from .aliases import arrays_of, value_leaves
 from .arithmetic import cast
 from .joined_numbers import types_of_any
@@ -166,7 +166,7 @@ def under_key(interpreter: Interpreter, keys: Sequence[Any], items: tuple[Any, .
 def under_keys(interpreter: Interpreter, keys: Sequence[Any], key: Any) -> list[Expr]:
     """Of each of the keys, whether it is the one; that one is, has to hold."""
     build = interpreter.build
-    same = [operators.truth(interpreter, operators.compare(interpreter, ast.Eq(), key, constant(k))) for k in keys]
+    same = [operators.truth(interpreter, comparisons.compare(interpreter, ast.Eq(), key, constant(k))) for k in keys]
     found: Expr = Const(False, BOOL)
     for condition in reversed(same):
         found = either(condition, found) if found != Const(False, BOOL) else condition
