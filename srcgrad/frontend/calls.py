@@ -57,6 +57,7 @@ from .numpy import (  # noqa: F401 (register)
     choosing,
     complex_numbers,
     creation,
+    creation_functions,
     einsum,
     fourier,
     functions,
