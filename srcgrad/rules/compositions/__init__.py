@@ -34,6 +34,7 @@ _WAITING = {  # modules whose import takes as long as half of ours
     "scipy_signals": "scipy.signal",
     "scipy_sparse_matrices": "scipy.sparse",
     "scipy_splines": "scipy.interpolate",
+    "scipy_standard_distributions": "scipy.stats",
     "scipy_summaries": "scipy.stats",
 }
 
