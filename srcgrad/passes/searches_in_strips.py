@@ -1,6 +1,6 @@
 """A search for the best element goes over strips, and one by one only over those that have something better.
 
-    for i in range(n):                strips = n // 128 if n >= 1024 else 0
+    for i in range(n):                strips = n // 128 if n >= 640 else 0
         if x[i] > best:               for strip in range(strips):
             best = x[i]       →           first = strip * 128
             k = i                         top = best
@@ -42,7 +42,7 @@ from .lengths import in_order
 from .searches_in_two import EXTREME, is_better, is_nan, reads_of
 
 STRIP = affine.integer(128)  # shorter loops are written out before they could be vectorised
-LONG = affine.integer(1024)  # the first strips have something better, as a rule: of fewer there is nothing to gain
+LONG = affine.integer(640)  # the first strips have something better, as a rule: of fewer there is nothing to gain
 
 
 def searches_in_strips(function: Function) -> Function:
