@@ -38,6 +38,8 @@ FUNCTIONS: dict[str, tuple[tuple[float, float], tuple[float, ...]]] = {
     "sin":    ((-100.0, 100.0), ANGLES),
     "cos":    ((-100.0, 100.0), ANGLES),
     "tan":    ((-100.0, 100.0), ANGLES),
+    "arcsin": ((-1.0, 1.0), (math.sin(PI / 8), math.cos(PI / 8), 1.0 - 2.0**-53, 1.5)),
+    "arccos": ((-1.0, 1.0), (math.sin(PI / 8), math.cos(PI / 8), 1.0 - 2.0**-53, 1.5)),
     "arctan": ((-20.0, 20.0), (math.tan(PI / 8), math.tan(3 * PI / 8))),
     "sinh":   ((-711.0, 711.0), (0.3465735902799726, 1.0397207708399179, 710.4758600739439, 89.41599)),
     "cosh":   ((-711.0, 711.0), (0.3465735902799726, 1.0397207708399179, 710.4758600739439, 89.41599)),
@@ -79,7 +81,24 @@ def points(name: str, dtype: Any, count: int) -> tuple[Any, ...]:
     """Where to look: a row for each operand."""
     if name in ("logaddexp", "logaddexp2"):
         return _pairs_of_exponents(dtype, count)
+    if name in ("arctan2", "hypot"):
+        return _points_of_planes(dtype, count)
     return _power_points(dtype, count) if name == "pow" else (_points(name, dtype, count),)
+
+
+def _points_of_planes(dtype: Any, count: int) -> tuple[Any, ...]:
+    """Of all binades, by themselves and beside each other, in all quadrants; near angles where something changes."""
+    rng = np.random.default_rng(6)
+    size = np.ldexp(
+        rng.uniform(1, 2, count), rng.integers(np.finfo(dtype).minexp - 20, np.finfo(dtype).maxexp - 1, count)
+    )
+    ratio = np.concatenate([2.0 ** rng.uniform(-60, 60, count), 2.0 ** rng.normal(size=count), np.ones(count // 8)])
+    ratio = np.concatenate([ratio, np.tan(PI / 8 * np.array([1, 3]))]) * (1 + rng.normal(0, 1e-8, ratio.size + 2))
+    near = rng.choice(size, ratio.size)
+    with np.errstate(all="ignore"):
+        y, x = (np.concatenate(parts).astype(dtype) for parts in ([near, size], [near * ratio, rng.permutation(size)]))
+    good = np.isfinite(x) & np.isfinite(y)
+    return tuple(part[good] * rng.choice([-1, 1], good.sum()).astype(dtype) for part in (y, x))
 
 
 def _pairs_of_exponents(dtype: Any, count: int) -> tuple[Any, ...]:
@@ -144,9 +163,13 @@ def true_value(name: str, *xs: float) -> Any:
         base = mp.e if name == "logaddexp" else mp.mpf(2)
         x, y = sorted(map(mp.mpf, xs))
         return y + mp.log1p(base ** (x - y)) / mp.log(base)
+    if name in ("arctan2", "hypot"):
+        return (mp.hypot if name == "hypot" else mp.atan2)(*map(mp.mpf, xs))
     if name == "erfc" and abs(xs[0]) > 40.0:  # nearer to 0 or 2 than half of what any float can tell; mpmath overflows
         return mp.mpf(0.0 if xs[0] > 0.0 else 2.0)
-    return getattr(mp, {"arctan": "atan"}.get(name, name))(mp.mpf(xs[0]))
+    if name in ("arcsin", "arccos") and abs(xs[0]) > 1.0:
+        return mp.nan
+    return getattr(mp, name.replace("arc", "a"))(mp.mpf(xs[0]))
 
 
 def ulps(name: str, xs: tuple[Any, ...], y: Any) -> Any:
@@ -191,6 +214,8 @@ EXACT = {  # arguments, and what becomes of them
     "sin":   ("0 -0 inf -inf nan 1e-40 -1e-40", "0 -0 nan nan nan 1e-40 -1e-40"),
     "cos":   ("0 -0 inf -inf nan 1e-40 -1e-40", "1 1 nan nan nan 1 1"),
     "tan":   ("0 -0 inf -inf nan 1e-40 -1e-40", "0 -0 nan nan nan 1e-40 -1e-40"),
+    "arcsin": ("0 -0 1 -1 inf -inf nan 2 1e-40 -1e-40", f"0 -0 {PI / 2} {-PI / 2} nan nan nan nan 1e-40 -1e-40"),
+    "arccos": ("0 -0 1 -1 inf -inf nan 2", f"{PI / 2} {PI / 2} 0 {PI} nan nan nan nan"),
     "arctan": ("0 -0 inf -inf nan 1e-40 -1e-40", f"0 -0 {PI / 2} {-PI / 2} nan 1e-40 -1e-40"),
     "sinh":  ("0 -0 inf -inf nan 1e4 -1e4 1e-40 -1e-40", "0 -0 inf -inf nan inf -inf 1e-40 -1e-40"),
     "cosh":  ("0 -0 inf -inf nan 1e4 -1e4 1e-40 -1e-40", "1 1 inf inf nan inf inf 1 1"),
@@ -223,9 +248,9 @@ def test_edges_of_powers(dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", ["logaddexp", "logaddexp2"])
-def test_edges_of_sums_of_powers(name: str, dtype: Any) -> None:
-    corners = "0 -0 1 -1 1e4 -1e4 1e38 -1e38 1e-40 inf -inf nan"
+@pytest.mark.parametrize("name", ["logaddexp", "logaddexp2", "arctan2", "hypot"])
+def test_edges_of_two_operands(name: str, dtype: Any) -> None:
+    corners = "0 -0 1 -1 1e4 -1e4 1e38 -1e38 1e-40 -1e-40 inf -inf nan"
     x, y = (np.ascontiguousarray(part.ravel()) for part in np.meshgrid(*[np.array(corners.split(), dtype)] * 2))
     got = values(name, x, y)
     with np.errstate(all="ignore"):

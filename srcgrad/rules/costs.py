@@ -11,12 +11,11 @@ DEAR = 12
 KERNELS = frozenset(
     (
         "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "logaddexp", "logaddexp2", "sin", "cos", "tan", "tanh",
-        "sinh", "cosh", "arctan", "pow", "erf", "erfc",
+        "sinh", "cosh", "arcsin", "arccos", "arctan", "arctan2", "hypot", "pow", "erf", "erfc",
     )
 )  # fmt: skip  # `runtime.vector_math` has these, for loops that vectorise; elsewhere the C library's are quicker
 ONE_BY_ONE = frozenset(("exp", "exp2", "expm1", "sinh", "cosh"))  # but for these, where the next one need not wait
-LANE_BY_LANE = frozenset(("arcsin", "arccos", "arctan2", "phase"))  # the C library's; what is around vectorises
-ARITHMETIC = frozenset(("modulus",))  # written out, by `runtime.complex_numbers`
+ARITHMETIC = frozenset(("modulus", "phase"))  # written out, by `runtime.complex_numbers`
 
 
 def cost(call: Call) -> int:
@@ -62,6 +61,4 @@ def is_dear(stmt: Stmt) -> bool:
 @remembered
 def stays_scalar(stmt: Stmt) -> bool:
     """Does it compute something that no vector register helps with, so that LLVM leaves the loop around it alone?"""
-    return any(
-        call.dtype.kind == "f" and call.op not in KERNELS | LANE_BY_LANE | ARITHMETIC for call in dear_calls(stmt)
-    )
+    return any(call.dtype.kind == "f" and call.op not in KERNELS | ARITHMETIC for call in dear_calls(stmt))

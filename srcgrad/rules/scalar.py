@@ -319,7 +319,7 @@ PRIMITIVES: dict[str, Primitive] = {
                              (REAL, REAL), cost=0),
     "conj":        Primitive("{}.conjugate()", (Adjoint(conj),),                           (COMPLEX,)),
     "modulus":     Primitive("modulus({})", (modulus_slope,), (COMPLEX,), {(0.0,): (0.0,)}, cost=12),
-    "phase":       Primitive("np.angle({})", (lambda z, out: -1j / z,), (COMPLEX,), singular=True, cost=25),
+    "phase":       Primitive("complex_angle({})", (lambda z, out: -1j / z,), (COMPLEX,), singular=True, cost=25),
 
     # choices: a bounded kink takes the minimum-norm subgradient, so a tie is split
     "maximum":     Primitive("maximum({}, {})",    choice(greater),                        (REAL, REAL),

@@ -21,6 +21,7 @@ from srcgrad.runtime.linked import linked, overload
 __all__ = [
     "complex64",
     "complex128",
+    "complex_angle",
     "complex_arccosh",
     "complex_cos",
     "complex_cosh",
@@ -48,6 +49,10 @@ def complex128(real: Any, imag: Any) -> Any:
 def modulus(z: Any) -> Any:
     """abs(z)"""
     return abs(z)
+
+
+def complex_angle(z: Any) -> Any:
+    return np.angle(z)
 
 
 def complex_divide(x: Any, y: Any) -> Any:
@@ -115,6 +120,12 @@ def _modulus(z):  # no types: Numba compares signatures
         return infinite if large == infinite or small == infinite else size
 
     return modulus
+
+
+@overload(complex_angle)
+def _angle(z):
+    arctan2 = vector_math.arctan2
+    return lambda z: arctan2(z.imag, z.real)
 
 
 @overload(complex_divide)

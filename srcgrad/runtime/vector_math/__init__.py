@@ -14,11 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from srcgrad.runtime.vector_math import error_function, exponentials, logarithms, powers, trigonometry
+from srcgrad.runtime.vector_math import error_function, exponentials, hypotenuse, logarithms, powers, trigonometry
 from srcgrad.runtime.vector_math.library import register
 
 __all__ = [
+    "arccos",
+    "arcsin",
     "arctan",
+    "arctan2",
     "cos",
     "cosh",
     "erf",
@@ -26,6 +29,7 @@ __all__ = [
     "exp",
     "exp2",
     "expm1",
+    "hypot",
     "log",
     "log1p",
     "log2",
@@ -105,6 +109,26 @@ def arctan(x: Any) -> Any:
     return np.arctan(x)
 
 
+def arcsin(x: Any) -> Any:
+    """The angle whose sine is x."""
+    return np.arcsin(x)
+
+
+def arccos(x: Any) -> Any:
+    """The angle whose cosine is x."""
+    return np.arccos(x)
+
+
+def arctan2(y: Any, x: Any) -> Any:
+    """The angle of the point (x, y)."""
+    return np.arctan2(y, x)
+
+
+def hypot(x: Any, y: Any) -> Any:
+    """How far the point (x, y) is from (0, 0)."""
+    return np.hypot(x, y)
+
+
 def tanh(x: Any) -> Any:
     """The hyperbolic tangent."""
     return np.tanh(x)
@@ -148,6 +172,10 @@ register(sin, trigonometry.sin, limit=trigonometry.LIMIT, far=trigonometry.sin_f
 register(cos, trigonometry.cos, limit=trigonometry.LIMIT, far=trigonometry.cos_far)
 register(tan, trigonometry.tan, limit=trigonometry.LIMIT, far=trigonometry.tan_far)
 register(arctan, trigonometry.arctan)
+register(arcsin, trigonometry.arcsin)
+register(arccos, trigonometry.arccos)
+register(arctan2, trigonometry.arctan2, 2)
+register(hypot, hypotenuse.hypot, 2)
 register(tanh, exponentials.tanh)
 register(sinh, exponentials.sinh)
 register(cosh, exponentials.cosh)

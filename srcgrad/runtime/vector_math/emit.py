@@ -223,6 +223,9 @@ class Float(Value):
         """A constant of this type."""
         return Float(self.code, self._ref(value))
 
+    def sqrt(self) -> Float:
+        return self._intrinsic("sqrt", self)
+
     def copysign(self, other: Float) -> Float:
         return self._intrinsic("copysign", self, other)
 

@@ -11,7 +11,7 @@ from functools import cache
 
 from llvmlite import ir
 
-from .coefficients import ARCTAN, COS, HALF_PI, SIN
+from .coefficients import ARCTAN, COS, HALF_PI, SIN, THREE_QUARTERS_PI
 from .emit import Bool, Float, Int, fma, polynomial, select
 from .pairs import Pair, divide, exact_fma, fast_two_sum, multiply, two_product, two_sum
 
@@ -78,6 +78,57 @@ def arctan(x: Float) -> Float:
     tail = fma(t * z, polynomial(z, ARCTAN), low + rest)
     angle = select(size < x.format.smallest_normal, size, total.high + (total.low + tail))
     return angle.copysign(x)
+
+
+def arctan2(y: Float, x: Float) -> Float:
+    a, b, one = abs(y), abs(x), x.like(1.0)
+    larger, some = select(a > b, a, b), x.format.bias // 2
+    scale = select(larger > 2.0 ** (some + some // 2), x.like(2.0 ** (-some // 2)), one)
+    scale = select(larger < 2.0**-some, x.like(2.0**some), scale)
+    is_infinite = a.is_(math.inf) | b.is_(math.inf)
+    a, b = (select(is_infinite, select(size.is_(math.inf), one, size * 0.0), size * scale) for size in (a, b))
+    return _angle(a, select(larger.is_(0.0), one, b), _is_negative(x), x.like(0.0)).copysign(y)
+
+
+def arcsin(x: Float) -> Float:
+    """The angle of (sqrt(1 - x*x), x), which is as far from (0, 0) as 1."""
+    root, rest = _other_side(x)
+    return _angle(abs(x), root, root < 0.0, -(abs(x) * rest)).copysign(x)
+
+
+def arccos(x: Float) -> Float:
+    root, rest = _other_side(x)
+    return _angle(root, abs(x), _is_negative(x), x * rest)
+
+
+def _other_side(x: Float) -> Pair:
+    """sqrt(1 - x*x)"""
+    square = two_product(x, x)
+    total = two_sum(x.like(1.0), -square.high)
+    root = total.high.sqrt()
+    rest = exact_fma(-root, root, total.high) + (total.low - square.low)
+    return Pair(root, select(root.is_(0.0), root, rest * (0.5 / root)))
+
+
+def _angle(a: Float, b: Float, backwards: Bool, more: Float) -> Float:
+    """arctan(a / b) + more, of two numbers that are not negative; `backwards`: pi less that."""
+    half_pi, three_quarters, zero = HALF_PI[a.format.name], THREE_QUARTERS_PI[a.format.name], a.like(0.0)
+    middle, far = a > b * 0.4142135623730950488, a > b * 2.4142135623730950488
+    difference, total = two_sum(a, -b), two_sum(a, b)
+    above = Pair(select(far, -b, select(middle, difference.high, a)), select(middle & ~far, difference.low, zero))
+    below = Pair(select(far, a, select(middle, total.high, b)), select(middle & ~far, total.low, zero))
+    above = Pair(select(backwards, -above.high, above.high), select(backwards, -above.low, above.low))
+
+    def turned(part: int) -> Float:
+        right = select(middle, a.like(half_pi[part] / 2), zero)
+        left = select(middle, a.like(three_quarters[part]), a.like(half_pi[part] * 2))
+        return select(far, a.like(half_pi[part]), select(backwards, left, right))
+
+    t, rest = divide(above, below)
+    z = t * t
+    angle = fast_two_sum(turned(0), t)
+    tail = fma(t * z, polynomial(z, ARCTAN), turned(1) + (rest + more))
+    return angle.high + (angle.low + tail)
 
 
 def _near(x: Float) -> tuple[Int, Pair]:
@@ -165,6 +216,11 @@ def _cosine(r: Pair) -> tuple[Float, Float]:
 
 def _sum(parts: tuple[Float, Float]) -> Float:
     return parts[0] + parts[1]
+
+
+def _is_negative(x: Float) -> Bool:
+    """-0 too."""
+    return (x.bits() >> (x.format.width - 1)).is_(1)
 
 
 def _is_odd(quadrant: Int) -> Bool:
