@@ -415,3 +415,93 @@ def test_an_array_of_a_list_is_no_view_of_it() -> None:
     f = grad(arrays_of_a_list, wrt="x", jit=False)
     assert np.allclose(f(X, True), arrays_of_a_list(X, True))
     check_grad(f, X, True)
+
+
+# --------------------------------------------------------------------------- Python's own numbers beside float32
+
+
+def a_float_behind(x):
+    ys = []
+    for i in range(len(x)):
+        ys.append(x[i])
+    ys.append(0.1)
+    return np.array(ys) * x[0], ys[0] * x[0], sum(ys)
+
+
+def floats_between(x):
+    ys = []
+    for v in x:
+        ys.append(v * v)
+        ys.append(0.1)
+    return np.array(sorted(ys)), np.max(ys), np.mean(ys), np.dot(ys, ys)
+
+
+def a_float_in_some_places(x):
+    ys = [v * v for v in x]
+    for i in range(1, len(x)):
+        ys[i] = 0.1
+    ys.append(x[1])
+    return np.array(ys) * x[0]
+
+
+def ints_behind(x):
+    ys = list(x)
+    for i in range(len(x)):
+        ys.append(i)
+    return np.array(ys) * x[0], max(ys) + x[1]
+
+
+def in_a_table(x):
+    rows = [[v, v * v] for v in x]
+    for i in range(len(rows)):
+        rows[i][1] += 0.1
+    rows.append([0.1, x[0]])
+    return np.array(rows) * x[1]
+
+
+def in_lists_made_anew(x):
+    ys = [0.1] * len(x)
+    for _ in range(2):
+        ys = [*ys, ys[-1] * x[0]]
+    return np.array(ys)
+
+
+def in_places_of_none(x):
+    ys = [None] * len(x)
+    for i in range(len(x)):
+        ys[i] = x[i]
+    ys[0] = 0.1
+    return np.array(ys)
+
+
+def numpys_alone(x):
+    ys, zs = [0.0] * len(x), []
+    for i in range(len(x)):
+        ys[i] = x[i] * x[0]
+        zs.append(np.float32(0.1) * x[i])
+    return np.array(ys), np.array(zs), ys[-1]
+
+
+BESIDE_FLOAT32 = [
+    a_float_behind, floats_between, a_float_in_some_places, ints_behind, in_a_table, in_lists_made_anew,
+    in_places_of_none, numpys_alone,
+]  # fmt: skip
+
+
+def all_equal(found: Any, wanted: Any) -> bool:
+    if isinstance(wanted, tuple):
+        return all(map(all_equal, found, wanted))
+    return type(found) is type(wanted) and found.dtype == wanted.dtype and np.allclose(found, wanted, 1e-14, 0.0)
+
+
+@pytest.mark.parametrize("function", BESIDE_FLOAT32)
+def test_pythons_numbers_beside_float32_keep_their_digits(function: Any) -> None:
+    f, x = grad(function, jit=False), np.array([0.5, 1.25, 2.0], np.float32)
+    assert all_equal(f(x), function(x))
+    check_grad(f, x)
+
+
+def test_pythons_numbers_beside_float32_compiled() -> None:
+    f, x = grad(in_a_table), np.array([0.5, 1.25, 2.0], np.float32)
+    assert all_equal(f(x), in_a_table(x))
+    check_grad(f, x)

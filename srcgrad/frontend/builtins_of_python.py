@@ -142,8 +142,8 @@ def total(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
     """Python's sum: over the items of a tuple, or the first axis of an array."""
     special_methods.refuse_object(interpreter, value, "the sum", "__iter__")
     value = lists_of_none.all_set(interpreter, value)
-    is_weak, may_be_empty = isinstance(value, Items) and value.weak, isinstance(value, Items)
-    value = lists_as_arrays.as_values(interpreter, value)
+    is_weak, may_be_empty = isinstance(value, Items) and value.weak is True, isinstance(value, Items)
+    value = lists_as_arrays.array_of_its_kind(interpreter, value)
     if isinstance(value, ArrayValue) and value.ndim:
         first = start if isinstance(start, (Scalar, ArrayValue)) else constant(0)
         dtype = loop_dtypes(interpreter.build, "add", (first, value), True)[-1]  # np.sum has 64 bits for integers
@@ -230,7 +230,10 @@ def in_order(interpreter: Interpreter, value: Any, *, key: Any = None, reverse: 
             order = sorted(range(len(items)), key=lambda k: keys[k], reverse=backwards)
             return new_list([items[k] for k in order])
         restore(interpreter, saved)
-    made = calls_in_place.call_function(interpreter, python.ordered, [value, key or NONE, constant(backwards)], {})
+    is_wider = key is None and lists_as_arrays.is_held_wider(value)
+    given = replace(value, weak=False) if is_wider else value  # with all digits
+    made = calls_in_place.call_function(interpreter, python.ordered, [given, key or NONE, constant(backwards)], {})
+    made = replace(made, weak=value.weak) if is_wider else made
     if isinstance(made, Items) and isinstance(value, Items):
         put_in_rows.note_shared(interpreter, made.rows, value.rows)
         if made.inner == value.inner:  # (of a list with None, the items that are none)

@@ -281,7 +281,7 @@ def _membership(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
     elif isinstance(y, Range) and isinstance(x, Scalar) and x.dtype.kind in "iu":
         found = Scalar(_is_in_range(x.expr, y), weak=True)
     elif (isinstance(y, Items) and y.rows.ndim == 1) or (isinstance(y, ArrayValue) and y.ndim):
-        held = lists_as_arrays.array_of_items(interpreter, y) if isinstance(y, Items) else y
+        held = lists_as_arrays.array_of_its_kind(interpreter, y) if isinstance(y, Items) else y
         found = TABLE[np.any](interpreter.build, compare(interpreter, ast.Eq(), held, x))
         found = Scalar(found.expr, weak=True)
     else:

@@ -218,20 +218,23 @@ class ItemTypes:
     """What is known of a list: the types at each place of an item (a number is one), and those of an array of all.
 
     `may_be_empty`: then there is no such array, and what else is put into the list decides alone.  `whole`: at most so
-    many items are not of floats (None: as many as there may be), so that with more there is a float among them.
+    items are not of floats (None: as many as there may be), so that with more there is a float among them.
+    `are_short`: Python's own numbers among them are such as float32 holds, 0 and 0.5.
     """
 
     places: tuple[frozenset[ScalarType], ...]
     of_all: frozenset[ScalarType]
     may_be_empty: bool = False
     whole: int | None = None
+    are_short: bool = True
 
     @staticmethod
     def of(places: Iterable[frozenset[ScalarType]], may_be_empty: bool = False, count: int | None = 1) -> ItemTypes:
         """Those of a list of so many items of one kind (None: of any number)."""
         places = tuple(map(frozenset, places))
         of_all = _of_an_item(places)
-        return ItemTypes(places, of_all, may_be_empty, 0 if all(is_inexact(kind.dtype) for kind in of_all) else count)
+        whole = 0 if all(is_inexact(kind.dtype) for kind in of_all) else count
+        return ItemTypes(places, of_all, may_be_empty, whole, not any(kind.weak for types in places for kind in types))
 
     def at(self, place: int) -> frozenset[ScalarType]:
         """The types of a number, if there are several."""
@@ -242,11 +245,12 @@ class ItemTypes:
         pairs = zip_longest(self.places, other.places, fillvalue=frozenset[ScalarType]())
         may_be_empty = self.may_be_empty or other.may_be_empty
         whole = None if self.whole is None or other.whole is None else max(self.whole, other.whole)
-        return ItemTypes(tuple(x | y for x, y in pairs), self.of_all | other.of_all, may_be_empty, whole)
+        are_short = self.are_short and other.are_short
+        return ItemTypes(tuple(x | y for x, y in pairs), self.of_all | other.of_all, may_be_empty, whole, are_short)
 
     def has(self, other: ItemTypes) -> bool:
         """Is the other's every kind of numbers among these?"""
-        if other.may_be_empty and not self.may_be_empty:
+        if (other.may_be_empty and not self.may_be_empty) or (self.are_short and not other.are_short):
             return False
         if self.whole is not None and (other.whole is None or other.whole > self.whole):
             return False
@@ -262,18 +266,20 @@ class ItemTypes:
         of_all |= self.of_all if more.may_be_empty else frozenset()
         of_all |= more.of_all if self.may_be_empty else frozenset()
         whole = None if self.whole is None or more.whole is None else self.whole + more.whole
-        return ItemTypes(tuple(x | y for x, y in pairs), of_all, self.may_be_empty and more.may_be_empty, whole)
+        are_short, may_be_empty = self.are_short and more.are_short, self.may_be_empty and more.may_be_empty
+        return ItemTypes(tuple(x | y for x, y in pairs), of_all, may_be_empty, whole, are_short)
 
     def behind(self, kind: ScalarType) -> ItemTypes:
         """With a number of this kind ahead of each item."""
-        return replace(ItemTypes.of((frozenset((kind,)), *self.places), self.may_be_empty), whole=self.whole)
+        made = ItemTypes.of((frozenset((kind,)), *self.places), self.may_be_empty)
+        return replace(made, whole=self.whole, are_short=self.are_short)
 
     def some(self) -> ItemTypes:
         """Those of some of the items, whichever these are, and perhaps none."""
         before, of_all = frozenset[ScalarType](), _of_an_item(self.places)
         while of_all != before:
             before, of_all = of_all, of_all | _common(of_all, of_all)
-        return ItemTypes(self.places, of_all, may_be_empty=True, whole=self.whole)
+        return replace(self, of_all=of_all, may_be_empty=True)
 
 
 NO_ITEMS = ItemTypes((), frozenset(), may_be_empty=True, whole=0)

@@ -94,7 +94,8 @@ def common_row(interpreter: Interpreter, rows: list[Row], are_known: bool = Fals
     columns = list(zip(*(places if len(places) == width else places * width for places in each), strict=True))
     if isinstance(first.inner, Layout) and interpreter.build.fields.are_views:
         item_fields.note_other_numbers(interpreter, first.inner, columns)
-    return row_of_places([common_place(column) for column in columns], first.dims, first.inner)
+    held = np.result_type(*(row.dtype for row in rows))  # 0.1 beside a float32 keeps its digits, as in np.array(ys)
+    return row_of_places([common_place(column) for column in columns], first.dims, first.inner, held)
 
 
 def places_of(row: Row) -> tuple[ScalarType, ...]:
@@ -113,9 +114,11 @@ def common_place(column: tuple[ScalarType, ...]) -> ScalarType:
     return ScalarType(np.result_type(dtype, *(kind.type(0).item() if inexact else kind for kind in weak)), False)
 
 
-def row_of_places(places: list[ScalarType], dims: tuple[Expr, ...], inner: Any) -> Row:
-    dtype = np.result_type(*(place.dtype for place in places))
-    return Row(dtype, places[0].weak if len(set(places)) == 1 else tuple(places), dims, inner)
+def row_of_places(places: list[ScalarType], dims: tuple[Expr, ...], inner: Any, held: np.dtype | None = None) -> Row:
+    """`held`: of what dtype the array is that holds such rows, if that is wider than the numbers in them."""
+    dtype = np.result_type(*(place.dtype for place in places), *([] if held is None else [held]))
+    places = places[:1] if len(set(places)) == 1 else places
+    return Row(dtype, places[0].weak if places == [ScalarType(dtype, places[0].weak)] else tuple(places), dims, inner)
 
 
 def lengths_of(row: Row) -> tuple[Expr, ...]:

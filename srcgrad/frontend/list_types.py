@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Array, Call, Expr, is_inexact
 from . import list_parts, lists_of_none, optional
@@ -55,9 +57,19 @@ def of_item(interpreter: Interpreter, item: Any, inner: Any = None) -> ItemTypes
         return of_item(interpreter, item).behind(lists_of_none.FLAG)
     if isinstance(item, Items):
         found = known(interpreter, item).some()
-        return ItemTypes(found.places, found.of_all, whole=1)
+        return replace(found, may_be_empty=False, whole=1)
     parts = [part for part in list_parts.parts_of(item) if isinstance(part, (Scalar, ArrayValue))]
-    return ItemTypes.of(types_of(interpreter.build, part) for part in parts) if parts else NO_ITEMS
+    if not parts:
+        return NO_ITEMS
+    return replace(
+        ItemTypes.of(types_of(interpreter.build, part) for part in parts), are_short=all(map(_is_short, parts))
+    )
+
+
+def _is_short(number: Scalar | ArrayValue) -> bool:
+    if not isinstance(number, Scalar) or not number.weak:
+        return True
+    return number.is_constant and complex(np.complex64(number.value)) == number.value
 
 
 def note_put(interpreter: Interpreter, rows: Array, item: Any, inner: Any, is_sure: bool = False) -> None:
@@ -116,7 +128,7 @@ def note_number(interpreter: Interpreter, rows: Array, inner: Any, value: Scalar
     """A number is put into an item, whichever place it has there."""
     build = interpreter.build
     before, types = _known_of_rows(build, rows), types_of(build, value)
-    more = ItemTypes.of([types] * max(len(before.places), 1))
+    more = replace(ItemTypes.of([types] * max(len(before.places), 1)), are_short=_is_short(value))
     _note(build, rows, inner, before.either(before.some().beside(more)))
 
 
@@ -127,9 +139,9 @@ def note_numbers(build: Builder, rows: Array, inner: Any, types: frozenset[Scala
 
 def note_places(interpreter: Interpreter, rows: Array, value: Items, columns: Iterable[int], inner: Any) -> None:
     """These rows hold what stands at some places of a list's items."""
-    places = known(interpreter, value).places
-    found = ItemTypes.of((places[k] for k in columns), count=None) if places else NO_ITEMS
-    _note(interpreter.build, rows, inner, found.some())
+    of_list = known(interpreter, value)
+    found = ItemTypes.of((of_list.places[k] for k in columns), count=None) if of_list.places else NO_ITEMS
+    _note(interpreter.build, rows, inner, replace(found.some(), are_short=of_list.are_short))
 
 
 def known_at_head(build: Builder, found: dict[object, ItemTypes]) -> dict[str, ItemTypes]:

@@ -181,12 +181,18 @@ def are_numbers(value: Items, other: Items) -> bool:
     return value.rows.ndim == other.rows.ndim == 1 and value.inner is other.inner is None
 
 
+def _number(interpreter: Interpreter, value: Items, element: Expr) -> Scalar:
+    """An item of a list of numbers."""
+    kind = lists_as_arrays.kind_of_numbers(value)
+    return Scalar(cast(element, kind.dtype), kind.weak, list_types.types_at(interpreter, value, 0))
+
+
 def item_at(interpreter: Interpreter, value: Items, place: Expr) -> Any:
     """The item at a place that is not negative."""
     row = value.rows.dims[1:]
     interpreter.build.check_fresh(Load(value.rows, axes(value.rows.ndim)))
     if not row:
-        return Scalar(Load(value.rows, (place,)), bool(value.weak), list_types.types_at(interpreter, value, 0))
+        return _number(interpreter, value, Load(value.rows, (place,)))
     if lists_of_none.is_nothing(value):
         return NONE
     if isinstance(value.inner, Layout):
@@ -253,8 +259,7 @@ def subscripted(interpreter: Interpreter, value: Items, index: Any) -> Any:
     if number is None and not build.is_at_least(index.expr, 0):
         out = indexing.subscript(build, array, [index])
         if value.inner is None:
-            types = list_types.types_at(interpreter, value, 0)
-            return out if out.ndim else Scalar(out.element, bool(value.weak), types)
+            return out if out.ndim else _number(interpreter, value, out.element)
         assert isinstance(out.element, Load)
         return item_at(interpreter, value, out.element.index[0])  # from the end of the list: its rows may go beyond
     return item_at(interpreter, value, cast(index.expr, INT64))

@@ -8,10 +8,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..ir import affine
 from ..ir.expressions import Const, Load
 from ..rules.compositions import deques
-from . import list_types, lists_of_none, optional
+from . import list_rows, list_types, lists_of_none, optional
+from .arithmetic import cast_value
+from .types import ScalarType
 from .values import ArrayValue, Indexed, Items, Layout, Nested, Range, Static, TupleValue, axes, whole
 
 if TYPE_CHECKING:
@@ -49,7 +53,7 @@ def as_values(interpreter: Interpreter, value: Any) -> Any:
                 "a list of tuples that hold arrays, or of objects, is no array: its length is only known at run time",
                 "make an array of each part:  np.array([x for x, P in ys])",
             )
-        return array_of_items(interpreter, value)
+        return _as_narrow(interpreter, value, array_of_items(interpreter, value))
     if isinstance(value, Indexed) and not isinstance(value.count, Const):
         from .comprehensions import collected
 
@@ -57,6 +61,33 @@ def as_values(interpreter: Interpreter, value: Any) -> Any:
     if isinstance(value, TupleValue) and any(isinstance(item, (Items, TupleValue)) for item in value.items):
         return replace(value, items=tuple(as_values(interpreter, item) for item in value.items))
     return value
+
+
+def _as_narrow(interpreter: Interpreter, value: Items, made: ArrayValue) -> ArrayValue:
+    """The array that NumPy makes of a list of float32 in which Python's numbers may be left.
+
+    Where these have other digits, it is a float64 array on all paths.  0.0 is mostly there to be overwritten.
+    """
+    places = list_rows.places_of(list_rows.row_of_list(interpreter, value)[0])
+    dtype = np.result_type(*(place.dtype for place in places))
+    is_narrow = dtype != made.dtype and any(kind.dtype == dtype for kind in made.types)
+    return cast_value(made, dtype) if is_narrow and list_types.known(interpreter, value).are_short else made
+
+
+def kind_of_numbers(value: Items) -> ScalarType:
+    """What each item of a list of numbers is: the array that holds them may be wider."""
+    return value.weak[0] if isinstance(value.weak, tuple) else ScalarType(value.rows.dtype, value.weak)
+
+
+def is_held_wider(value: Any) -> bool:
+    """Is it a list of numbers that its array has more digits for: Python's own beside float32?"""
+    return isinstance(value, Items) and value.inner is None and isinstance(value.weak, tuple)
+
+
+def array_of_its_kind(interpreter: Interpreter, value: Any) -> Any:
+    """What Python's own functions compute with: an array of what the items of a list of numbers are."""
+    made = as_values(interpreter, value)
+    return cast_value(made, kind_of_numbers(value).dtype) if is_held_wider(value) else made
 
 
 def as_operand(interpreter: Interpreter, value: Any) -> Any:

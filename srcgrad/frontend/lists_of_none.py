@@ -64,7 +64,7 @@ def _flagged(interpreter: Interpreter, row: Row) -> Row:
             count = row.dims[0].value  # type: ignore[attr-defined]
             part, places = Layout(kind, ((),) * count), places * (count // len(places))
     layout = Layout(OPTIONAL, ((), part))
-    return row_of_places([FLAG, *places], (list_parts.width_of(layout),), layout)
+    return row_of_places([FLAG, *places], (list_parts.width_of(layout),), layout, row.dtype)
 
 
 def fill(interpreter: Interpreter, rows: Array, value: Items, start: Expr) -> None:
@@ -104,13 +104,14 @@ def all_set(interpreter: Interpreter, value: Any) -> Any:
     kinds = places_of(row)[1:]
     at = tuple(Axis(k) for k in range(1 + len(dims)))
     element: Expr = Load(value.rows, (at[0], affine.add(affine.ONE, list_parts.place_in(at[1:], dims))))
-    element = cast(element, kinds[0].dtype) if is_array else element
+    is_number = is_array and not dims  # which its array may have more digits for
+    element = cast(element, kinds[0].dtype) if is_array and not is_number else element
     own = build.materialize(ArrayValue((count, *dims), element), "items", copy=True)
     put_in_rows.note_shared(interpreter, own, value.rows)
     list_types.note_places(
         interpreter, own, value, range(1, 1 + len(list(list_parts.leaves(part)))), None if is_array else part
     )
-    weak = kinds[0].weak if is_array else kinds
+    weak = kinds[0].weak if is_array and kinds[0].dtype == element.dtype else kinds
     return replace(value, rows=own, length=own.dims[0], most=own.dims[0], weak=weak, inner=None if is_array else part)
 
 
@@ -146,7 +147,7 @@ def _rows_all_set(interpreter: Interpreter, value: Items) -> Items:
             _refuse_none(interpreter, value.rows, count, affine.integer(start))
         columns.append(start + (part == NUMBER_OR_NONE))
     kinds = kinds if len(kinds) > 1 else kinds * (columns[-1] + 1)
-    row = row_of_places([kinds[k] for k in columns], (affine.integer(len(columns)),), value.inner.kind)
+    row = row_of_places([kinds[k] for k in columns], (affine.integer(len(columns)),), value.inner.kind, held.dtype)
     rows = build.allocate("items", row.dtype, (count, *row.dims))
     for place, column in enumerate(map(affine.integer, columns)):
         numbers = ArrayValue((count,), cast(Load(value.rows, (Axis(0), column)), row.dtype))

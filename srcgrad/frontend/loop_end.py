@@ -249,8 +249,11 @@ class _Comparison:
 
     def compare_numbers(self, name: str, entry: Items, end: Items) -> None:
         """Another list of as many numbers has the name."""
-        before, after = (ScalarType(value.rows.dtype, bool(value.weak)) for value in (entry, end))
+        before, after = map(lists_as_arrays.kind_of_numbers, (entry, end))
         joined = list_rows.common_place((before, after))
+        if joined.dtype != np.result_type(entry.rows.dtype, end.rows.dtype):  # they are held in a wider array
+            self.compare_lengths(name, entry, end)
+            return
         if joined != before:
             raise Widen(self.names_of[name], Scalar(Var("", joined.dtype), joined.weak), name)
         x, y = (lists_as_arrays.array_of_items(self.interpreter, value) for value in (entry, end))

@@ -99,11 +99,12 @@ def _enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt, tr
                 parts.append(item if stays else enter(interpreter, part, item, attempt, trips))
             return replace(value, items=tuple(parts))
         case Items(rows=rows) if (name in attempt.rebound or name in attempt.types) and rows.ndim == 1:
-            kind = attempt.types.get(name, Scalar(Var("", rows.dtype), bool(value.weak)))
-            seen = cast_value(lists_as_arrays.array_of_items(interpreter, value), kind.dtype)
+            wider = attempt.types.get(name)
+            dtype, weak = (wider.dtype, wider.weak) if wider else (rows.dtype, value.weak)
+            seen = cast_value(lists_as_arrays.array_of_items(interpreter, value), dtype)
             own = build.materialize(seen, name, copy=True)
             list_types.note_part(interpreter, own, value, is_whole=True)
-            return Items(own, own.dims[0], own.dims[0], kind.weak, identity=value.identity)
+            return Items(own, own.dims[0], own.dims[0], weak, identity=value.identity)
         case ArrayValue() if name in attempt.rebound and name not in attempt.swapped:
             dtype, dims = attempt.rebound[name]
             if name in attempt.resized:

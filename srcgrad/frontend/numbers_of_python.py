@@ -168,8 +168,8 @@ def choose_extremum(op: str) -> Callable[..., Any]:
             return calls_in_place.call_function(interpreter, chosen_by, [items, key, *others], {})
         if len(args) == 1:
             args = (lists_of_none.all_set(interpreter, args[0]),)
-            is_weak = isinstance(args[0], Items) and args[0].weak
-            value = lists_as_arrays.as_values(interpreter, args[0])
+            is_weak = isinstance(args[0], Items) and args[0].weak is True
+            value = lists_as_arrays.array_of_its_kind(interpreter, args[0])
             if default is not None and isinstance(value, ArrayValue) and not isinstance(value.dims[0], Const):
                 chosen_by = python.smallest if op == "min" else python.largest
                 return calls_in_place.call_function(

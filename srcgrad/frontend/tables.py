@@ -9,6 +9,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..errors import ArgumentError
 from ..ir.expressions import INT64, Const
 from . import expressions, identities, list_rows, list_types, lists, lists_as_arrays, operators
@@ -35,7 +37,8 @@ def assigned(interpreter: Interpreter, target: ast.expr, items: ast.expr, value:
     index = [_place(interpreter, expressions.evaluate(interpreter, place)) for place in places]
     if op is not None:
         types = list_types.of_any_place(interpreter, table)
-        now = Scalar(_at(interpreter, table, index).element, _place_type(interpreter, table, index).weak, types)
+        kind = _place_type(interpreter, table, index)
+        now = Scalar(cast(_at(interpreter, table, index).element, kind.dtype), kind.weak, types)
         value = operators.binary(interpreter, op, now, value)
     _store(interpreter, table, index, value if isinstance(value, Scalar) else Scalar(value.element))
     return True
@@ -99,7 +102,7 @@ def _with_number(row: list_rows.Row, column: int | None, value: Scalar) -> list_
         places[column] = list_rows.common_place((places[column], own))
     else:
         places = [list_rows.common_place((place, own)) for place in places]
-    return list_rows.row_of_places(places, row.dims, row.inner)
+    return list_rows.row_of_places(places, row.dims, row.inner, np.result_type(row.dtype, value.dtype))
 
 
 def _note_changed(interpreter: Interpreter, table: Items) -> None:

@@ -122,7 +122,8 @@ class ListKind:
         if inner:
             return kind(map(ListKind(tuple(inner), self.weak), rows))
         if isinstance(self.weak, tuple):
-            return kind(place.number(value) for place, value in zip(self.weak, rows, strict=True))
+            places = self.weak * len(rows) if len(self.weak) == 1 else self.weak
+            return kind(place.number(value) for place, value in zip(places, rows, strict=True))
         return kind(rows.tolist() if self.weak else rows)
 
 
