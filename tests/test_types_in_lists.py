@@ -474,6 +474,10 @@ def in_places_of_none(x):
     return np.array(ys)
 
 
+def of_what_python_makes_of_them(x):
+    return np.array([x[i].item() for i in range(len(x))]), x[1].item() * 0.1, x.item(2) / 3
+
+
 def numpys_alone(x):
     ys, zs = [0.0] * len(x), []
     for i in range(len(x)):
@@ -484,14 +488,15 @@ def numpys_alone(x):
 
 BESIDE_FLOAT32 = [
     a_float_behind, floats_between, a_float_in_some_places, ints_behind, in_a_table, in_lists_made_anew,
-    in_places_of_none, numpys_alone,
+    in_places_of_none, of_what_python_makes_of_them, numpys_alone,
 ]  # fmt: skip
 
 
 def all_equal(found: Any, wanted: Any) -> bool:
     if isinstance(wanted, tuple):
         return all(map(all_equal, found, wanted))
-    return type(found) is type(wanted) and found.dtype == wanted.dtype and np.allclose(found, wanted, 1e-14, 0.0)
+    is_alike = type(found) is type(wanted) and np.asarray(found).dtype == np.asarray(wanted).dtype
+    return is_alike and np.allclose(found, wanted, 1e-14, 0.0)
 
 
 @pytest.mark.parametrize("function", BESIDE_FLOAT32)

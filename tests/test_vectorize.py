@@ -100,3 +100,38 @@ def test_nothing_to_call_it_for() -> None:
         for f in function, grad(function, jit=False):
             with pytest.raises(ValueError, match="size 0 inputs"):
                 f(X[:0], X[:0])
+
+
+SMALL, THIRD = np.array([100, 2, -7], np.int8), np.float32(1 / 3)
+
+
+def of_small_integers(x):
+    return np.vectorize(lambda v, k: (k * k) * v)(x, SMALL)
+
+
+def of_small_integers_by_name(x):
+    return np.vectorize(lambda v, k: (k + 100) * v)(x, k=SMALL) * np.vectorize(lambda k: k + 20)(k=SMALL)
+
+
+def beside_a_float32(x):
+    return np.vectorize(lambda v: v * THIRD)(x) + np.vectorize(lambda v: 0.1 * v + 0.2)(x.astype(np.float32))
+
+
+@pytest.mark.filterwarnings("ignore:overflow")  # of NumPy, asking for the type of the first
+@pytest.mark.parametrize("function", [of_small_integers, of_small_integers_by_name, beside_a_float32])
+def test_it_computes_with_pythons_numbers(function: Callable[..., Any]) -> None:
+    f = grad(function, jit=False)
+    made, expected = f(X), function(X)
+    assert np.allclose(made, expected, rtol=1e-14) and made.dtype == expected.dtype
+    check_grad(f, X, rtol=1e-2 if function is beside_a_float32 else None)
+
+
+def beyond_a_small_integer(x):
+    return np.vectorize(lambda k: k + 100)(SMALL) * x
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_a_result_that_its_type_does_not_hold() -> None:
+    for f in beyond_a_small_integer, grad(beyond_a_small_integer, jit=False):
+        with pytest.raises(OverflowError, match="out of bounds for int8"):
+            f(X)

@@ -58,6 +58,7 @@ from . import (
     split_statements,
     tries,
     unbound,
+    vectorized,  # noqa: F401 (register)
 )
 from .aliases import HELD
 from .builder import Builder

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from ..builder import Builder
 from ..joined_numbers import are_joined
 from ..types_that_decide import of_one_type
 from ..values import ArrayValue, Scalar, Static, TupleValue, static_int
-from . import complex_numbers, creation, flat, indexing, masked, reductions, shapes
+from . import complex_numbers, creation, indexing, masked, reductions, shapes
 from .creation_functions import copy
 from .table import (
     TABLE,
@@ -310,18 +309,6 @@ def astype(build: Builder, a: Any, dtype: Any, copy: Any = True) -> Any:
     if wanted == a.dtype:
         return shapes.copied(build, a) if flag(copy) else a
     return ArrayValue(a.dims, cast(a.element, wanted))
-
-
-@rule(method="item")
-def item(build: Builder, a: Any, *args: Any) -> Any:
-    if isinstance(a, Scalar):
-        return Scalar(a.expr, weak=True)
-    index = list(args[0].items if args and isinstance(args[0], TupleValue) else args)
-    if not index:
-        only = shapes.only_element(build, a, "only an array of one element can be made a number")
-        return replace(only, weak=True)
-    one = flat.pick(build, flat.elements(build, a), index) if len(index) == 1 else indexing.subscript(build, a, index)
-    return Scalar(one.element, weak=True)
 
 
 @rule(method="fill")

@@ -15,10 +15,8 @@ from ...errors import ArgumentError, ShapeError
 from ...ir import affine
 from ...ir.expressions import BOOL, FLOAT64, INT64, Axis, Call, Const, Expr, both
 from ...ir.walk import is_constant
-from ...rules.compositions.creation import of_one_type
 from ..arithmetic import cast, cast_value, element_under, elementwise
 from ..builder import Builder
-from ..joined_numbers import refuse_joined, types_of
 from ..types_that_decide import check_asked, note_results
 from ..values import ArrayValue, Grid, Method, Range, Scalar, Static, TupleValue, remap, whole
 from . import creation, indexing, rearranging, shapes
@@ -291,16 +289,6 @@ def ndenumerate(build: Builder, arr: Any) -> Any:
 @rule(np.vectorize)
 def vectorize(build: Builder, pyfunc: Any) -> Any:
     return Method(pyfunc, ".vectorized")  # see rules.compositions.creation
-
-
-@rule(of_one_type)
-def checked_to_be_of_one_type(build: Builder, value: Any) -> Any:
-    for part in value.items if isinstance(value, TupleValue) else (value,):
-        types = types_of(build, part) if isinstance(part, (Scalar, ArrayValue)) else frozenset()
-        if len({kind.dtype for kind in types}) > 1:
-            because = "np.vectorize makes all results of the type of the first, which may be {}"
-            refuse_joined(build, types, because, is_array=isinstance(part, ArrayValue))
-    return value
 
 
 @rule(np.result_type, np.promote_types)

@@ -27,7 +27,7 @@ from ..builder import Builder
 from ..joined_numbers import several, types_of
 from ..types import ScalarType
 from ..values import ArrayValue, Items, Nested, Scalar, Static, TupleValue, follows_order, remap, static_int, whole
-from . import creation, indexing, shapes
+from . import creation, flat, indexing, shapes
 from .axes import at_least, axis_in, moveaxis, with_axes
 from .table import absent, also_into, as_array, axis_number, dtype_or_none, flag, items_of, rule
 
@@ -441,6 +441,18 @@ def tolist(build: Builder, a: Any) -> Any:
         inner = Nested(inner)
     list_types.note_numbers(build, rows, inner, types)
     return Items(rows, rows.dims[0], rows.dims[0], True, inner, object())
+
+
+@rule(method="item")
+def item(build: Builder, a: Any, *args: Any) -> Any:
+    """x.item(): one of its numbers, as Python has it."""
+    index = list(args[0].items if args and isinstance(args[0], TupleValue) else args)
+    if isinstance(a, Scalar):
+        return tolist(build, a)
+    if not index:
+        return tolist(build, shapes.only_element(build, a, "only an array of one element can be made a number"))
+    one = flat.pick(build, flat.elements(build, a), index) if len(index) == 1 else indexing.subscript(build, a, index)
+    return tolist(build, Scalar(one.element))
 
 
 @rule(np.block)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from srcgrad.rules.compositions.registry import means
+from srcgrad.rules.compositions.registry import means, of_one_type, of_types, types_of_results
 from srcgrad.rules.compositions.shapes import axis_of
 
 
@@ -66,17 +66,22 @@ def apply_over_axes(func, a, axes):
 
 @means(method=".vectorized")
 def vectorized(pyfunc, *args, **named):
-    """What np.vectorize(pyfunc) does when it is called."""
+    """What np.vectorize(pyfunc) does when it is called: of NumPy's numbers the first time, then of Python's."""
     arrays = np.broadcast_arrays(*args, *named.values())
     columns = [np.ravel(a) for a in arrays]
     n, keys = len(args), tuple(named)
-    if arrays[0].ndim == 0:
-        one = of_one_type(pyfunc(*[c[0] for c in columns[:n]], **{k: columns[n + j][0] for j, k in enumerate(keys)}))
-        return tuple(map(np.asarray, one)) if isinstance(one, tuple) else np.asarray(one)
-    if arrays[0].size == 0:
+    if arrays[0].ndim > 0 and arrays[0].size == 0:
         raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
+    types = types_of_results(pyfunc, [c[0] for c in columns[:n]], {k: columns[n + j][0] for j, k in enumerate(keys)})
+    if arrays[0].ndim == 0:
+        first, others = [c[0].item() for c in columns[:n]], {k: columns[n + j][0].item() for j, k in enumerate(keys)}
+        one = of_types(pyfunc(*first, **others), types)
+        return tuple(map(np.asarray, one)) if isinstance(one, tuple) else np.asarray(one)
     made = [
-        of_one_type(pyfunc(*[c[i] for c in columns[:n]], **{k: columns[n + j][i] for j, k in enumerate(keys)}))
+        of_types(
+            pyfunc(*[c[i].item() for c in columns[:n]], **{k: columns[n + j][i].item() for j, k in enumerate(keys)}),
+            types,
+        )
         for i in range(arrays[0].size)
     ]
     if isinstance(made[0], tuple):
@@ -85,15 +90,15 @@ def vectorized(pyfunc, *args, **named):
     return np.asarray(made).reshape(arrays[0].shape)
 
 
-def of_one_type(value):
-    """The value: NumPy asks the first result for the type of all, so the type may not go by the path taken."""
-    return value  # (where it does, the rule in `frontend.numpy.grids` refuses it)
-
-
 @means(method=".elementwise")
 def elementwise(pyfunc, *args):
     """What numba.vectorize(pyfunc) does when it is called."""
-    return vectorized(pyfunc, *args)[()]
+    arrays = np.broadcast_arrays(*args)
+    columns = [np.ravel(a) for a in arrays]
+    if arrays[0].ndim == 0:
+        return of_one_type(pyfunc(*[c[0] for c in columns]))
+    made = [of_one_type(pyfunc(*[c[i] for c in columns])) for i in range(arrays[0].size)]
+    return np.asarray(made).reshape(arrays[0].shape)
 
 
 @means(np.piecewise)

@@ -132,3 +132,18 @@ def unusable(how: str, *helps: str) -> Any:
 def library(routine: str, *arguments: Any) -> Any:
     """In a composition: what a routine of `rules.array.SIGNATURES` makes of these arrays."""
     raise AssertionError(routine, arguments)
+
+
+def of_one_type(value: Any) -> Any:
+    """In a composition: the value, whose type may not go by the path taken."""
+    raise AssertionError(value)
+
+
+def types_of_results(function: Any, given: Any, named: Any) -> Any:
+    """In a composition: the dtypes of what a function of the user's makes of these, which is not run."""
+    raise AssertionError(function, given, named)
+
+
+def of_types(value: Any, types: Any) -> Any:
+    """In a composition: a number, or several, cast to these dtypes."""
+    raise AssertionError(value, types)
