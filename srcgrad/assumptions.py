@@ -41,7 +41,10 @@ class Assumption:
         return (*self.place.holder, self.place.scope if isinstance(self.place, IsGlobal) else self.value)
 
     def fails(self) -> bool:
-        now = self.place()
+        try:
+            now = self.place()
+        except Exception:  # it is gone, or can't be taken any more: interpreting says so, where a run comes to it
+            return True
         return (now is not self.value or self._may_change_inside) and picture(now) != self._picture
 
 

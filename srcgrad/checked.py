@@ -54,7 +54,10 @@ class Checked:
                 return self._variant.stage.restart()(*leaves)
         if not self._places and not self._writes:
             return (self._variant.dispatchers.get(()) or self._add((), len(leaves)))(*leaves)
-        values = [place() for place in self._places]
+        try:
+            values = [place() for place in self._places]
+        except Exception:  # it is gone: where no run comes to it any more, there is nothing to say
+            return self._variant.stage.restart()(*leaves)
         every = (*leaves, *values)
         if self._writes:
             self._variant.refuse_writes(every, self._writes)

@@ -273,3 +273,77 @@ def test_the_truth_of_a_container_is_known_as_long_as_python_says_so() -> None:
         finally:
             NOTHING.clear()
         np.testing.assert_array_equal(f(x), function(x))
+
+
+class Model:
+    def __init__(self) -> None:
+        self.held: dict[str, Any] = {}
+
+
+MODEL = Model()
+
+
+def caught(x):
+    try:
+        scale = USERS["scale"] * LIST[0]
+    except (KeyError, IndexError):
+        scale = 3.0
+    return np.sum(x) * scale
+
+
+def where_it_is_reached(x):
+    return np.sum(x) * CHAIN["scale"] if x[0] > 100.0 else np.sum(x) * 4.0
+
+
+def an_attribute(x):
+    try:
+        return np.sum(x) * MODEL.scale
+    except AttributeError:
+        return np.sum(x)
+
+
+def matched_by_keys(x):
+    for table in USERS, CHAIN, VIEW, MODEL.held:
+        match table:
+            case {"scale": 2.0}:
+                x = x * 7.0
+            case {"scale": scale, **others}:
+                x = x * scale * len(others)
+            case {}:
+                x = x * 3.0
+    return np.sum(x)
+
+
+def matched_by_places(x):
+    for some in LIST, QUEUE, "ab":
+        match some:
+            case [a]:
+                x = x * a
+            case [a, b]:
+                x = x * a * b
+            case str():
+                x = x * 2.0
+    return np.sum(x)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_what_is_there_later_and_then_gone(jit: bool) -> None:
+    functions = [caught, where_it_is_reached, an_attribute, matched_by_keys, matched_by_places]
+    made = [(function, grad(function, jit=jit)) for function in functions]
+    for number in (None, 2.0, 5.0, None, 2.0):
+        for table in USERS, CHAIN, HELD, MODEL.held, LIST, QUEUE:
+            table.clear()
+        vars(MODEL).pop("scale", None)
+        if number is not None:
+            for table in USERS, CHAIN, HELD, MODEL.held:
+                table.update(scale=number, other=1.0)
+            LIST[:], MODEL.scale = [number], number
+            QUEUE.extend([number, 3.0])
+        for function, f in made:
+            assert np.isclose(f(X), function(X), rtol=1e-14), function
+            assert np.allclose(f.backward(X), function(X) / np.sum(X)), function
+            if function is where_it_is_reached and number is None:
+                with pytest.raises(KeyError):
+                    f(X + 200.0)
+            elif function is where_it_is_reached:
+                assert np.isclose(f(X + 200.0), function(X + 200.0), rtol=1e-14)

@@ -27,7 +27,7 @@ from . import (
 )
 from .numpy import complex_numbers, flat
 from .numpy.table import METHODS, TABLE
-from .outside import LIBRARIES, HasOfItsOwn, InClass, InObject
+from .outside import LIBRARIES, HasAttribute, HasOfItsOwn, InClass, InObject
 from .source import has_derivative, method_of_gradient, unwrap
 from .values import (
     NONE,
@@ -54,6 +54,8 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
     if isinstance(owner, Static):
         operators.refuse_template(interpreter, owner)
         if not hasattr(owner.value, name):
+            if not is_lasting(owner.value):
+                interpreter.outside(name, HasAttribute(owner.value, name))  # it may have by the next call
             what = str(getattr(owner.value, "__name__", owner.value))
             return build.refuse(f"{what} has no attribute {name!r}", error=AttributeArgumentError)
         if (method := method_of_gradient(owner.value, name)) is not None:

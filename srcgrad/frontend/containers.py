@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..arguments import is_simple_object
 from . import attributes
 from .outside import Fixed, InGroup, Place, Said
-from .values import Method, Static, TupleValue, constant, new_dict
+from .values import Method, Static, TupleValue, constant, is_hashable, new_dict
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -50,7 +50,19 @@ def item(interpreter: Interpreter, value: Static, key: Any) -> Any:
     if isinstance(key, slice):
         what = f"a slice of a {type(value.value).__name__} from outside is not supported"
         interpreter.build.refuse(what, "make a list of it first:  list(y)[i:j]")
-    return interpreter.outside("item", place_of(value, key))
+    try:
+        return interpreter.outside("item", place_of(value, key))
+    except (LookupError, TypeError):  # which is said where a run comes to it, or caught there: as long as it is so
+        told(interpreter, value, ("no item", key if is_hashable(key) else repr(key)), lambda: _has(value.value, key))
+        raise
+
+
+def _has(held: Any, key: Any) -> bool:
+    try:
+        held[key]
+    except (LookupError, TypeError):
+        return False
+    return True
 
 
 def known_items(interpreter: Interpreter, value: Static) -> list[Any] | None:

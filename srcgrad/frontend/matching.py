@@ -9,6 +9,7 @@ match n:                      if n == 0: …
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .source import located
@@ -78,7 +79,7 @@ def _pattern(pattern: ast.pattern, value: ast.expr) -> tuple[list[ast.expr], lis
         case ast.MatchSequence(patterns=patterns):
             return _sequence(patterns, value)
         case ast.MatchMapping(keys=keys, patterns=patterns, rest=rest):
-            tests, names = [_call(isinstance, value, ast.Constant(dict))], []  # type: ignore[arg-type]
+            tests, names = [_call(isinstance, value, ast.Constant(Mapping))], []  # type: ignore[arg-type]
             for key, inner in zip(keys, patterns, strict=True):
                 more, bound = _pattern(inner, ast.Subscript(value, key, ast.Load()))
                 tests, names = [*tests, ast.Compare(key, [ast.In()], [value]), *more], names + bound
@@ -108,11 +109,12 @@ def _without(value: ast.expr, keys: list[ast.expr]) -> ast.expr:
 
 def _sequence(patterns: list[ast.pattern], value: ast.expr) -> tuple[list[ast.expr], list[tuple[str, ast.expr]]]:
     """(a, b), or [a, *rest, b]: what stands behind the star is counted from the end."""
-    kinds: ast.expr = ast.Constant((tuple, list))  # type: ignore[arg-type]
+    is_one = _call(isinstance, value, ast.Constant(Sequence))  # type: ignore[arg-type]
+    is_text = _call(isinstance, value, ast.Constant((str, bytes, bytearray)))  # type: ignore[arg-type]
     star = next((k for k, inner in enumerate(patterns) if isinstance(inner, ast.MatchStar)), None)
     count = ast.Constant(len(patterns) - (star is not None))
     comparison = ast.Compare(_call(len, value), [ast.Eq() if star is None else ast.GtE()], [count])
-    tests: list[ast.expr] = [_call(isinstance, value, kinds), comparison]
+    tests: list[ast.expr] = [is_one, ast.UnaryOp(ast.Not(), is_text), comparison]
     names: list[tuple[str, ast.expr]] = []
     for k, inner in enumerate(patterns):
         behind = k - len(patterns)  # from the end
