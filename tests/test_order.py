@@ -65,6 +65,41 @@ def test_interp_of_one_point() -> None:
     assert np.concatenate([np.ravel(part) for part in f.backward(1.0, np.array([3.0]))]).tolist() == [0, 1]
 
 
+def interp_of_numbers(x, xp, fp):
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        out[i] = np.interp(x[i], xp, fp)
+    return out
+
+
+INTERPS = [
+    lambda x, xp, fp: np.interp(x, xp, fp),
+    lambda x, xp, fp: np.interp(x, xp, fp, left=-1.5, right=7.0),
+    interp_of_numbers,
+]
+
+
+@pytest.mark.parametrize("function", INTERPS)
+def test_interp_where_points_are_repeated(function: Callable[..., Any]) -> None:
+    rng, f = np.random.default_rng(0), grad(function, jit=False)
+    for n in (1, 2, 3, 6, 13, 25):
+        xp = np.sort(rng.integers(0, n // 2 + 1, n) / 2.0)
+        if function is interp_of_numbers and n > 3:
+            xp = rng.permutation(xp)  # NumPy looks among these as it does among others
+        fp, x = rng.normal(size=n), np.concatenate([xp, rng.normal(size=4) * n, [np.nan]])
+        np.testing.assert_allclose(f(x, xp, fp), function(x, xp, fp), rtol=1e-13, atol=1e-14)
+        v = np.append(rng.normal(size=len(x) - 1), 0.0)
+        _, _, slopes = f.backward(x, xp, fp, v)
+        alone = np.array([function(x, xp, part) - function(x, xp, 0.0 * part) for part in np.eye(n)])
+        np.testing.assert_allclose(slopes, np.nan_to_num(alone) @ v, atol=1e-13)
+
+
+def test_interp_of_an_array_among_points_in_no_order() -> None:
+    """What NumPy makes of a number goes by the one before it."""
+    with pytest.raises(ValueError, match="needs xp to be increasing"):
+        grad(INTERPS[0], jit=False)(np.array([0.5, 1.5]), np.array([0.0, 2.0, 1.0]), np.ones(3))
+
+
 @pytest.mark.parametrize("name", ["cumsum", "cumprod", "sort", "argsort", "diff"])
 def test_nothing_at_all(name: str) -> None:
     function = getattr(np, name)

@@ -45,6 +45,8 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     if len(xp) != len(fp):
         raise ValueError("fp and xp are not of the same length.")
     if period is None:
+        if np.ndim(x) > 0 and np.any(xp[1:] < xp[:-1]):  # of these NumPy makes what the order of x says
+            raise ValueError("np.interp of an array needs xp to be increasing: sort xp, and fp with it, first")
         return interpolated(np.asarray(x)[()], xp, fp, left, right)
     if period == 0:
         raise ValueError("period must be a non-zero value")
@@ -60,15 +62,34 @@ def interp(x, xp, fp, left=None, right=None, period=None):
 def interpolated(x, xp, fp, left, right):
     x = x + np.float64(0)
     n = len(xp)
-    low = np.clip(np.searchsorted(xp, x, side="right") - 1, 0, max(n - 2, 0))
+    place = last_up_to(xp, x) if np.ndim(x) == 0 else np.searchsorted(xp, x, side="right") - 1
+    low = np.clip(place, 0, max(n - 2, 0))
     high = np.minimum(low + 1, n - 1)
     width = xp[high] - xp[low]
     rise = fp[high] - fp[low]
-    inside = np.where(width == 0, fp[low], rise / np.where(width == 0, 1, width) * (x - xp[low]) + fp[low])
-    inside = np.where(x == xp[-1], fp[-1] + (inside - fp[-1]), inside)
-    above = np.where(x > xp[-1], fp[-1] if right is None else right, inside)
-    result = np.where(x < xp[0], fp[0] if left is None else left, above)
-    return np.where(np.isnan(x), x, result)
+    line = rise / np.where(width == 0, 1, width) * (x - xp[low]) + fp[low]
+    inside = np.where(place < n - 1, line, fp[-1] + np.where(width > 0, line - fp[-1], 0.0))
+    below = np.where(x < xp[0], fp[0] if left is None else left, inside)
+    result = np.where(x > xp[-1], fp[-1] if right is None else right, below)
+    return np.where(np.isnan(x) & (n > 1), x, result)  # of one point NumPy asks whether x is below or above
+
+
+def last_up_to(xp, x):
+    """The place of the last one that is not greater, as NumPy looks for it also where xp is in no order."""
+    n = len(xp)
+    low = 1
+    while low < min(n, 4) and not x < xp[low]:
+        low += 1
+    high = low
+    if n > 4 and low == 4:
+        low, high = 3, (9 if n > 10 and x < xp[9] else n)
+    while low < high:
+        middle = (low + high) // 2
+        if x < xp[middle]:
+            high = middle
+        else:
+            low = middle + 1
+    return low - 1
 
 
 @means(np.digitize)
