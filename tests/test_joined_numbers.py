@@ -37,6 +37,13 @@ def chosen(x, u):
     return x * (t + u[2])
 
 
+def wider_in_a_loop_that_runs(x, u):
+    t = u[0]
+    for k in range(3):
+        t = t + np.int64(k)
+    return x * (t * 2 + max(u[1], 1) / 2)
+
+
 def made_pythons(x, u):
     t = 0
     if u[0] > 3:
@@ -45,7 +52,9 @@ def made_pythons(x, u):
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.int8, np.int16, np.uint32, np.int64])
-@pytest.mark.parametrize("function", [added_up, added_by_index, largest_over, chosen, made_pythons])
+@pytest.mark.parametrize(
+    "function", [added_up, added_by_index, largest_over, chosen, wider_in_a_loop_that_runs, made_pythons]
+)
 def test_it_wraps_as_numpys_does(function: Any, kind: Any) -> None:
     f = grad(function, wrt="x", jit=False)
     x = np.arange(1.0, 5.0)
@@ -82,7 +91,28 @@ def raised_to_it(x, u):
     return x * abs(t) ** 2
 
 
-@pytest.mark.parametrize("function", [one_less, one_more_in_a_loop, turned, raised_to_it])
+def greatest(x, u):
+    t = max(u.astype(np.int8)[0], 100)
+    return x * (t * 3)
+
+
+def greatest_beside_wider(x, u):
+    t = max([u.astype(np.int8)[0], np.int64(2)])
+    return x * (t - 5)
+
+
+def wider_behind_a_loop(x, u):
+    """Which may not run."""
+    t = u[0]
+    for k in range(u[1]):
+        t = t + np.int64(k)
+    return x * (t - u[2])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [one_less, one_more_in_a_loop, turned, raised_to_it, greatest, greatest_beside_wider, wider_behind_a_loop],
+)
 def test_another_number_on_each_path_is_refused(function: Any) -> None:
-    with pytest.raises(UnsupportedError, match="a number is uint8 on one path, and of another type on another"):
+    with pytest.raises(UnsupportedError, match="a number is u?int8 on one path, and of another type on another"):
         grad(function, wrt="x", jit=False)(np.ones(4), np.array([1, 2, 3], np.uint8))

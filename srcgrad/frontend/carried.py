@@ -315,7 +315,8 @@ def _try_loop(
         env[name] = growing_lists.settled(interpreter, resized.settled(interpreter, entries[name]))
         env[name] = identities.as_new_as(env[name], attempt.returned.get(name))
         if isinstance(env[name], Scalar):  # `s = 0`, then `s += x[i]`: as iterations leave it (if there was one)
-            env[name] = of_the_types_of(build, env[name], at_end.get(name))
+            is_sure = trips is not None and build.is_at_least(trips, 1)
+            env[name] = of_the_types_of(build, env[name], at_end.get(name), is_sure)
     if expressions.known_range(over) and getattr(node, "stop_flag", None) is None:
         env.update(dict.fromkeys(surely_bound, Scalar(Const(True, BOOL), weak=True)))
     for identity, value in heads.items():

@@ -70,10 +70,11 @@ def as_small_as(joined: Scalar, ahead: Any) -> Scalar:
     return replace(joined, expr=Var("", small[0].dtype)) if is_held else joined
 
 
-def of_the_types_of(builder: Builder, variable: Scalar, value: Any) -> Scalar:
+def of_the_types_of(builder: Builder, variable: Scalar, value: Any, is_sure: bool = True) -> Scalar:
     """A variable for numbers of several types where it holds this one, if that is no narrower than all of them.
 
     (What is no sum or product may be one of its operands, as `max(1, x)` is.)
+    Where it is not sure, a small integer that it may hold besides would wrap.
     """
     is_computed = isinstance(value, Scalar) and isinstance(value.expr, Call) and value.expr.op in OF_THE_WIDER
     is_known = isinstance(value, Scalar) and value.expr == variable.expr
@@ -82,7 +83,7 @@ def of_the_types_of(builder: Builder, variable: Scalar, value: Any) -> Scalar:
     types = types_of(builder, value)
     dtype = np.result_type(*(kind.dtype for kind in types))
     is_widest = dtype == variable.dtype and all(kind.weak for kind in types) == variable.weak
-    if not is_widest or types == variable.types:
+    if not is_widest or types == variable.types or (not is_sure and small_types(variable.types - types)):
         return variable
     builder.may_hold[variable.expr] = variable.types
     return replace(variable, types=several(types))

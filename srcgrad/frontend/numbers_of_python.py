@@ -25,7 +25,7 @@ from . import (
     special_methods,
 )
 from .arithmetic import cast, elementwise
-from .joined_numbers import types_of_any
+from .joined_numbers import small_types, types_of_any
 from .numpy import complex_numbers, functions, reductions
 from .numpy.table import TABLE
 from .values import (
@@ -190,7 +190,7 @@ def choose_extremum(op: str) -> Callable[..., Any]:
             if len({number.weak for number in numbers}) > 1:
                 build.either.add(out.expr)
         types = types_of_any(build, numbers)
-        if len({kind.dtype.kind for kind in types}) > 1:  # it is one of them, of its type
+        if len({kind.dtype.kind for kind in types}) > 1 or small_types(types):  # it is one of them, of its type
             out = replace(out, types=types)
         return _as_one_of_them(build, op, [value for value in args if isinstance(value, ArrayValue)], out)
 
