@@ -478,6 +478,16 @@ def of_what_python_makes_of_them(x):
     return np.array([x[i].item() for i in range(len(x))]), x[1].item() * 0.1, x.item(2) / 3
 
 
+def the_first_left(x):
+    ys, zs = [0.0] * len(x), [0] * (len(x) + 1)
+    for i in range(1, len(x)):
+        ys[i] = ys[i - 1] + x[i]
+        zs[i + 1] = x[i]
+    a = np.array(ys)
+    ys[0] = x[0]
+    return a, np.array(zs) * x[0], np.array(ys[::-1])
+
+
 def numpys_alone(x):
     ys, zs = [0.0] * len(x), []
     for i in range(len(x)):
@@ -488,7 +498,7 @@ def numpys_alone(x):
 
 BESIDE_FLOAT32 = [
     a_float_behind, floats_between, a_float_in_some_places, ints_behind, in_a_table, in_lists_made_anew,
-    in_places_of_none, of_what_python_makes_of_them, numpys_alone,
+    in_places_of_none, of_what_python_makes_of_them, the_first_left, numpys_alone,
 ]  # fmt: skip
 
 

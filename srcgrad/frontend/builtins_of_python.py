@@ -238,6 +238,7 @@ def in_order(interpreter: Interpreter, value: Any, *, key: Any = None, reverse: 
         put_in_rows.note_shared(interpreter, made.rows, value.rows)
         if made.inner == value.inner:  # (of a list with None, the items that are none)
             list_types.note_part(interpreter, made.rows, value, is_whole=True)
+            list_types.note_moved(interpreter, made)
     return made
 
 

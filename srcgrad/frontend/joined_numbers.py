@@ -220,7 +220,8 @@ class ItemTypes:
 
     `may_be_empty`: then there is no such array, and what else is put into the list decides alone.  `whole`: at most so
     items are not of floats (None: as many as there may be), so that with more there is a float among them.
-    `are_short`: Python's own numbers among them are such as float32 holds, 0 and 0.5.
+    `are_short`: Python's own numbers among them are such as float32 holds, 0 and 0.5.  `first`: the types of the first,
+    if there is one, where it is known to be there still.
     """
 
     places: tuple[frozenset[ScalarType], ...]
@@ -228,6 +229,7 @@ class ItemTypes:
     may_be_empty: bool = False
     whole: int | None = None
     are_short: bool = True
+    first: frozenset[ScalarType] = frozenset()
 
     @staticmethod
     def of(places: Iterable[frozenset[ScalarType]], may_be_empty: bool = False, count: int | None = 1) -> ItemTypes:
@@ -235,7 +237,8 @@ class ItemTypes:
         places = tuple(map(frozenset, places))
         of_all = _of_an_item(places)
         whole = 0 if all(is_inexact(kind.dtype) for kind in of_all) else count
-        return ItemTypes(places, of_all, may_be_empty, whole, not any(kind.weak for types in places for kind in types))
+        are_short = not any(kind.weak for types in places for kind in types)
+        return ItemTypes(places, of_all, may_be_empty, whole, are_short, places[0] if len(places) == 1 else frozenset())
 
     def at(self, place: int) -> frozenset[ScalarType]:
         """The types of a number, if there are several."""
@@ -246,8 +249,9 @@ class ItemTypes:
         pairs = zip_longest(self.places, other.places, fillvalue=frozenset[ScalarType]())
         may_be_empty = self.may_be_empty or other.may_be_empty
         whole = None if self.whole is None or other.whole is None else max(self.whole, other.whole)
-        are_short = self.are_short and other.are_short
-        return ItemTypes(tuple(x | y for x, y in pairs), self.of_all | other.of_all, may_be_empty, whole, are_short)
+        are_short, of_all = self.are_short and other.are_short, self.of_all | other.of_all
+        first = self.first | other.first if self.first and other.first else frozenset()
+        return ItemTypes(tuple(x | y for x, y in pairs), of_all, may_be_empty, whole, are_short, first)
 
     def has(self, other: ItemTypes) -> bool:
         """Is the other's every kind of numbers among these?"""
@@ -268,7 +272,9 @@ class ItemTypes:
         of_all |= more.of_all if self.may_be_empty else frozenset()
         whole = None if self.whole is None or more.whole is None else self.whole + more.whole
         are_short, may_be_empty = self.are_short and more.are_short, self.may_be_empty and more.may_be_empty
-        return ItemTypes(tuple(x | y for x, y in pairs), of_all, may_be_empty, whole, are_short)
+        is_first = self.places and (not self.may_be_empty or self.first == more.first)
+        first = self.first if is_first else more.first if not self.places else frozenset[ScalarType]()
+        return ItemTypes(tuple(x | y for x, y in pairs), of_all, may_be_empty, whole, are_short, first)
 
     def behind(self, kind: ScalarType) -> ItemTypes:
         """With a number of this kind ahead of each item."""
@@ -280,7 +286,7 @@ class ItemTypes:
         before, of_all = frozenset[ScalarType](), _of_an_item(self.places)
         while of_all != before:
             before, of_all = of_all, of_all | _common(of_all, of_all)
-        return replace(self, of_all=of_all, may_be_empty=True)
+        return replace(self, of_all=of_all, may_be_empty=True, first=frozenset())
 
 
 NO_ITEMS = ItemTypes((), frozenset(), may_be_empty=True, whole=0)

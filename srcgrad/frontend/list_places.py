@@ -12,7 +12,7 @@ from ..errors import place as error_place
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Expr, select
 from ..ir.nodes import If, Raise
-from . import binding, item_names, item_views, list_items, lists, lists_as_arrays
+from . import binding, item_names, item_views, list_items, list_types, lists, lists_as_arrays
 from .arithmetic import cast
 from .values import ArrayValue, Items, Layout, Scalar, TupleValue, constant, whole
 
@@ -88,6 +88,7 @@ def _move(interpreter: Interpreter, owner: Items, target: ArrayValue, source: Ar
     from .numpy import indexing
 
     build, stale = interpreter.build, set(interpreter.build.stale)
+    list_types.note_moved(interpreter, owner)
     if isinstance(owner.inner, Layout):
         item_names.note_moved(interpreter, owner.rows)
     with build.fields.other_places():

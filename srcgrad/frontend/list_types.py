@@ -91,11 +91,18 @@ def is_sure(build: Builder, rows: Array) -> bool:
     return build.made_in.get(build.root(rows)) is build.block and not build.watches
 
 
-def note_stored(interpreter: Interpreter, owner: Items, more: ItemTypes) -> None:
+def note_stored(interpreter: Interpreter, owner: Items, more: ItemTypes, place: Any) -> None:
     """Another item, or a number in it, is in the place of one: whose type may have been that of no other."""
     build, rows = interpreter.build, owner.rows
     before = known(interpreter, owner)
-    _note(build, rows, owner.inner, before.either(before.some().beside(more)))
+    is_behind = isinstance(place, Scalar) and build.is_at_least(place.expr, 1)
+    found = before.either(before.some().beside(more))
+    _note(build, rows, owner.inner, replace(found, first=before.first if is_behind else frozenset()))
+
+
+def note_moved(interpreter: Interpreter, owner: Items) -> None:
+    """Another item may be the first."""
+    _note(interpreter.build, owner.rows, owner.inner, replace(known(interpreter, owner), first=frozenset()))
 
 
 def note_left(interpreter: Interpreter, owner: Items) -> None:
@@ -208,6 +215,8 @@ def types_of_numbers(interpreter: Interpreter, value: Items) -> frozenset[Scalar
 def types_of_array(interpreter: Interpreter, value: Items, length: Expr) -> frozenset[ScalarType]:
     """The types of an array of the items, if there are several."""
     found = known(interpreter, value)
+    if found.first:  # the array is no narrower
+        found = replace(found, of_all=frozenset(kind for kind in found.of_all if _holds_any(kind, found.first)))
     floats = {kind.dtype for kind in found.of_all if is_inexact(kind.dtype)}
     if len(found.of_all) < 2 or found.whole is None or len(floats) != 1:
         return several(found.of_all)
@@ -217,6 +226,10 @@ def types_of_array(interpreter: Interpreter, value: Items, length: Expr) -> froz
     if interpreter.build.is_at_least(length, found.whole + 1):
         return frozenset(map(ScalarType, floats))
     return TypesOf.of(found.of_all, object(), Call("le", (length, affine.integer(found.whole)), BOOL))
+
+
+def _holds_any(kind: ScalarType, others: Iterable[ScalarType]) -> bool:
+    return any(np.result_type(kind.dtype, other.dtype) == kind.dtype for other in others)
 
 
 def of_any_place(interpreter: Interpreter, value: Items) -> frozenset[ScalarType]:

@@ -126,10 +126,10 @@ def store(interpreter: Interpreter, owner: Items, index: Any, value: Any) -> Non
     if isinstance(owner.inner, Layout):
         assert isinstance(target.element, Load)
         item_names.note_moved(interpreter, owner.rows)
-        list_types.note_stored(interpreter, owner, more)
+        list_types.note_stored(interpreter, owner, more, index)
         list_parts.put(interpreter, owner.rows, target.element.index[0], value, owner.inner)
         return
-    list_types.note_stored(interpreter, owner, more)
+    list_types.note_stored(interpreter, owner, more, index)
     stale = set(build.stale)
     indexing.write(build, target, lists_as_arrays.as_values(interpreter, value))
     if owner.rows.ndim > 1:
@@ -244,7 +244,9 @@ def subscripted(interpreter: Interpreter, value: Items, index: Any) -> Any:
         put_in_rows.note_shared(interpreter, part, value.rows)
         is_whole = index.start is index.stop is None and abs(static_int(index.step) or 0) == 1
         list_types.note_part(interpreter, part, value, is_whole)
-        return Items(part, part.dims[0], part.dims[0], value.weak, value.inner, object())
+        made = Items(part, part.dims[0], part.dims[0], value.weak, value.inner, object())
+        list_types.note_moved(interpreter, made)
+        return made
     number = static_int(index)
     if not isinstance(index, Scalar) or index.dtype.kind not in "iub":
         build.refuse("a list is indexed by an integer or a slice", error=ArgumentError)
