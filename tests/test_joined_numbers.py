@@ -109,10 +109,31 @@ def wider_behind_a_loop(x, u):
     return x * (t - u[2])
 
 
-@pytest.mark.parametrize(
-    "function",
-    [one_less, one_more_in_a_loop, turned, raised_to_it, greatest, greatest_beside_wider, wider_behind_a_loop],
-)
+def in_a_list_that_an_iteration_leaves(x, u):
+    ys, y = [300] * len(u), 0.0
+    for i in range(len(u)):
+        a = np.array(ys)
+        y = y + a[0] * a[1] * x
+        for k in range(len(u)):
+            ys[k] = np.int8(u[k])
+    return y
+
+
+def in_an_array_that_an_iteration_leaves(x, u):
+    a, y = np.array([300, 300, 300]), 0.0
+    for _ in range(len(u)):
+        y = y + a[0] * a[1] * x
+        a = u.astype(np.int8)
+    return y
+
+
+DIFFERENT_ON_PATHS = [
+    one_less, one_more_in_a_loop, turned, raised_to_it, greatest, greatest_beside_wider, wider_behind_a_loop,
+    in_a_list_that_an_iteration_leaves, in_an_array_that_an_iteration_leaves,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", DIFFERENT_ON_PATHS)
 def test_another_number_on_each_path_is_refused(function: Any) -> None:
     with pytest.raises(UnsupportedError, match="a number is u?int8 on one path, and of another type on another"):
         grad(function, wrt="x", jit=False)(np.ones(4), np.array([1, 2, 3], np.uint8))

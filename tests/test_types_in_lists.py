@@ -488,6 +488,15 @@ def the_first_left(x):
     return a, np.array(zs) * x[0], np.array(ys[::-1])
 
 
+def the_first_gone_by_the_next_iteration(x):
+    ys, made = [0.0] * len(x), []
+    for i in range(len(x)):
+        made.append(np.sum(np.array(ys) * np.float32(0.1)).astype(np.float64))
+        for k in range(len(x)):
+            ys[k] = x[i] * x[k]
+    return made[1] + made[2]
+
+
 def numpys_alone(x):
     ys, zs = [0.0] * len(x), []
     for i in range(len(x)):
@@ -498,7 +507,8 @@ def numpys_alone(x):
 
 BESIDE_FLOAT32 = [
     a_float_behind, floats_between, a_float_in_some_places, ints_behind, in_a_table, in_lists_made_anew,
-    in_places_of_none, of_what_python_makes_of_them, the_first_left, numpys_alone,
+    in_places_of_none, of_what_python_makes_of_them, the_first_left, the_first_gone_by_the_next_iteration,
+    numpys_alone,
 ]  # fmt: skip
 
 

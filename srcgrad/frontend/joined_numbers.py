@@ -254,15 +254,19 @@ class ItemTypes:
         return ItemTypes(tuple(x | y for x, y in pairs), of_all, may_be_empty, whole, are_short, first)
 
     def has(self, other: ItemTypes) -> bool:
-        """Is the other's every kind of numbers among these?"""
+        """Is the other's every type of numbers among these, and its first item of one that is known?"""
         if (other.may_be_empty and not self.may_be_empty) or (self.are_short and not other.are_short):
             return False
         if self.whole is not None and (other.whole is None or other.whole > self.whole):
             return False
+        if self.first and not (other.first and other.first <= self.first):
+            return False
         pairs = zip_longest(
             (*self.places, self.of_all), (*other.places, other.of_all), fillvalue=frozenset[ScalarType]()
         )
-        return len(self.places) == len(other.places) and all(set(map(rank, y)) <= set(map(rank, x)) for x, y in pairs)
+        return len(self.places) == len(other.places) and all(
+            {kind.dtype for kind in y} <= {kind.dtype for kind in x} for x, y in pairs
+        )
 
     def beside(self, more: ItemTypes) -> ItemTypes:
         """Those of a list with the items of both."""

@@ -50,7 +50,7 @@ from .attempts import (
 from .first_apart import FirstApart
 from .flow import RESULT
 from .handed_on import exchange, in_parallel, permuted, shape_known_ahead, steady_dims
-from .joined_numbers import ItemTypes, is_as, join_scalars, rank, types_of
+from .joined_numbers import ItemTypes, is_as, join_scalars, types_of
 from .loop_head import handle_of
 from .types import ScalarType
 from .values import (
@@ -278,7 +278,7 @@ class _Comparison:
 
     def compare_types(self, name: str, at_head: frozenset[ScalarType], at_end: frozenset[ScalarType]) -> None:
         """Memory of floats may hold an array of ints by now: to what asks for its type, it is of either."""
-        if not set(map(rank, at_end)) <= set(map(rank, at_head)):
+        if not {kind.dtype for kind in at_end} <= {kind.dtype for kind in at_head}:
             self.kinds[name] = frozenset(at_head | at_end)
 
     def compare_items(self, whose: object, end: TupleValue | Items) -> None:
