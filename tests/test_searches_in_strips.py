@@ -9,6 +9,10 @@ import numpy as np
 import pytest
 
 from srcgrad import grad, pipeline
+from srcgrad.backends.brief import STEPS, longest_brief
+from srcgrad.both_sweeps import Memory
+from srcgrad.frontend.types import ArrayType
+from srcgrad.pipeline import Options, transformed
 from srcgrad.testing import check_grad
 
 RNG = np.random.default_rng(5)
@@ -82,7 +86,7 @@ def test_as_one_after_the_other(function: Callable[..., Any]) -> None:
     with pipeline.without("searches_in_strips"):
         one_by_one = grad(function, jit=False)
         wanted = [one_by_one.value_and_backward(x, np.ones(np.shape(function(x)))) for x in data()]
-    assert "in range(strips)" in f.source(np.ones(3), kind="primal")
+    assert ", end, 128)" in f.source(np.ones(3), kind="primal")
     for x, (value, x_b) in zip(data(), wanted, strict=True):
         for dtype in (np.float64, np.float32):
             np.testing.assert_array_equal(f(x.astype(dtype)), function(x.astype(dtype)))
@@ -143,6 +147,17 @@ def added_up_in_each(x):
     return best * total
 
 
+def looked_up_in_each(x):
+    """An index may fail where nothing is better."""
+    best, looked_up = x[0], 0.0
+    for i in range(len(x)):
+        d = x[int(x[i] * 100.0)]
+        if x[i] > best:
+            best = x[i]
+            looked_up = d
+    return best * looked_up
+
+
 @pytest.mark.parametrize(
     ("function", "shape"),
     [
@@ -150,15 +165,29 @@ def added_up_in_each(x):
         (of_every_second, (2000, 2)),
         (an_exponential, (2000,)),
         (added_up_in_each, (2000,)),
+        (looked_up_in_each, (2000,)),
     ],
     ids=lambda what: getattr(what, "__name__", ""),
 )
 def test_left_as_they_are(function: Callable[..., Any], shape: tuple[int, ...]) -> None:
     x = np.random.default_rng(1).uniform(-1, 1, shape)
     f = grad(function, jit=False)
-    assert "in range(strips)" not in f.source(x, kind="primal")
+    assert ", end, 128)" not in f.source(x, kind="primal")
     assert f(x) == function(x)
     check_grad(f, x[:700])
+
+
+def test_strips_are_left_out_where_the_last_one_counts_too() -> None:
+    x = np.concatenate([[5.0], RNG.normal(size=1279)])
+    x[700], x[1100] = -9.0, -9.0
+    text = grad(last_of_the_least, jit=False).source(x, kind="primal")
+    assert "top = x[first]" in text
+    assert grad(last_of_the_least)(x) == -9.0 * 1101
+
+
+def test_small_calls_keep_the_lock() -> None:
+    program = transformed(last_of_the_least, "primal", (ArrayType(np.dtype(float), 1, "C"),), None, Options(), Memory())
+    assert longest_brief(program[1]) == STEPS
 
 
 def test_whole_numbers() -> None:
@@ -167,7 +196,7 @@ def test_whole_numbers() -> None:
 
     k = RNG.integers(-50, 50, 3000)
     f = grad(search, jit=False)
-    assert "in range(strips)" in f.source(k, np.ones(3000), kind="primal")
+    assert ", end, 128)" in f.source(k, np.ones(3000), kind="primal")
     x = RNG.normal(size=3000)
     assert f(k, x) == search(k, x)
     assert f.backward(k, x)[np.argmax(k)] == 1.0

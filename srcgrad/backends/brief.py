@@ -9,7 +9,7 @@ How long it takes can be told where loops go over the lengths of arrays:
 from __future__ import annotations
 
 from ..ir import affine
-from ..ir.expressions import Call, Dim, Expr, Var
+from ..ir.expressions import Call, Const, Dim, Expr, Var
 from ..ir.nodes import (
     AddTo,
     Alloc,
@@ -55,6 +55,7 @@ class _Lengths:
         self.dims: dict[str, tuple[Expr, ...]] = {}
         self.values: dict[Var, list[Expr | None]] = {}
         self.lengths: dict[Var, bool] = {}
+        self.steps: dict[Expr, Expr] = {}
         for stmt in statements(function.body):
             match stmt:
                 case Alloc(array=array, dims=dims):
@@ -63,8 +64,9 @@ class _Lengths:
                     self.values.setdefault(var, []).append(value)
                 case AddTo(target=Var() as var):
                     self.values.setdefault(var, []).append(None)
-                case For(index=index, start=start, stop=stop):
+                case For(index=index, start=start, stop=stop, step=step):
                     self.values.setdefault(index, []).extend((start, stop))
+                    self.steps[index] = step
 
     def depth(self, block: Block) -> int:
         """How many loops are within each other, where each is as long as an axis at most; a large number otherwise."""
@@ -73,6 +75,8 @@ class _Lengths:
     def of(self, stmt: Stmt) -> int:
         inner = max(map(self.depth, blocks(stmt)), default=0)
         match stmt:
+            case For(start=start, stop=stop) if self.is_strip(start, stop):
+                return inner  # all of them are as long as the loop around
             case For(start=start, stop=stop):
                 return inner + self.axes(stop) if self.is_length(start) else DEEPEST + 1
             case Alloc(array=array, dims=dims, fill=fill):
@@ -81,6 +85,10 @@ class _Lengths:
             case CopyTo(target=array) | OwnCopy(array=array) | View(array=array):
                 return array.ndim
         return inner
+
+    def is_strip(self, start: Expr, stop: Expr) -> bool:
+        """Does a loop go over what the loop around leaves out?"""
+        return start in self.steps and affine.same(affine.sub(stop, start), self.steps[start])
 
     def axes(self, expr: Expr) -> int:
         """Of how many lengths is this number the product at most?  A large number where that is not known."""
@@ -110,4 +118,8 @@ class _Lengths:
                 return self.lengths[term]
             case Call(op="minimum" | "maximum" | "floordiv", args=args):
                 return all(map(self.is_length, args))
+            case Call(op="mod", args=(number, Const())):
+                return self.is_length(number)
+            case Call(op="select", args=(_, *either)):
+                return all(map(self.is_length, either))
         return False

@@ -1,17 +1,17 @@
 """A search for the best element goes over strips, and one by one only over those that have something better.
 
-    for i in range(n):                strips = n // 128 if n >= 640 else 0
-        if x[i] > best:               for strip in range(strips):
-            best = x[i]       →           first = strip * 128
-            k = i                         top = best
-                                          for i in range(first, first + 128): top = maximum(top, x[i])
+    for i in range(n):                end = n - n % 128 if n >= 640 else 0
+        if x[i] > best:               for first in range(0, end, 128):
+            best = x[i]       →           top = best
+            k = i                         for i in range(first, first + 128): top = maximum(top, x[i])
                                           if top > best or top != top:
                                               for i in range(first, first + 128): if x[i] > best: ...
-                                      for i in range(strips * 128, n): if x[i] > best: ...
+                                      for i in range(end, n): if x[i] > best: ...
 
 What is greatest in a strip comes from vector registers, where the search itself asks one element after the other.  In
-the second loop over a strip everything is as it was; without it, nothing would have been taken.  A value that another
-code of the same operations might round otherwise (an exponential of several at a time) is left to the search.
+the second loop over a strip everything is as it was; without it, nothing would have been taken.  What is computed has
+to be plain arithmetic: an exponential of several numbers at a time may be rounded otherwise, and what may fail is to
+fail in its turn.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from ..ir import affine
-from ..ir.expressions import INT64, Call, Expr, Var, compare, either, select
+from ..ir.expressions import INT64, Call, Const, Expr, Var, compare, either, select
 from ..ir.names import Names
 from ..ir.nodes import AddTo, Assign, Block, For, Function, If, Stmt, Store
 from ..ir.walk import (
@@ -34,13 +34,16 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from ..rules.costs import DEAR, cost, may_raise
 from .effects import is_private, runs_along
 from .extremes import without_comments
 from .info import roots_of
 from .lengths import in_order
-from .searches_in_two import EXTREME, is_better, is_nan, reads_of
+from .searches_in_two import EXTREME, KEEP_LAST, is_better, is_nan, reads_of
 
+ARITHMETIC = frozenset(
+    ("add", "sub", "mul", "neg", "abs", "square", "cast", "maximum", "minimum", "max", "min")
+    + ("lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not")
+)
 STRIP = affine.integer(128)  # shorter loops are written out before they could be vectorised
 LONG = affine.integer(640)  # the first strips have something better, as a rule: of fewer there is nothing to gain
 
@@ -77,25 +80,27 @@ class _Search:
 
 
 def _in_strips(search: _Search, names: Names) -> Block:
-    loop, best = search.loop, search.best
-    strips, strip, first = (Var(names.fresh(name), INT64) for name in ("strips", "strip", "first"))
+    loop, best, value = search.loop, search.best, search.value
+    end, first = (Var(names.fresh(name), INT64) for name in ("end", "first"))
     top = Var(names.fresh("top"), best.dtype)
     count = affine.sub(loop.stop, loop.start)
+    whole = affine.sub(loop.stop, Call("mod", (count, STRIP), INT64))
     after = affine.add(first, STRIP)
-    greatest = Assign(top, Call(EXTREME[search.better], (top, search.value), top.dtype))
+    # what is as good is better, too, where the last one counts: then `top` is to be of this strip alone
+    begin = substitute(value, {loop.index: first}) if search.better in KEEP_LAST else best
+    greatest = Assign(top, Call(EXTREME[search.better], (top, value), top.dtype))
     has_better = is_better(search.better, top, best, search.sees_nan)
     if not search.sees_nan and top.dtype.kind == "f":
         has_better = either(has_better, is_nan(top))  # which hides what else there is
     body = (
-        Assign(first, affine.add(loop.start, affine.mul(strip, STRIP))),
-        Assign(top, best),
+        Assign(top, begin),
         replace(loop, start=first, stop=after, body=(greatest,)),
         If(has_better, (replace(loop, start=first, stop=after),)),
     )
     return (
-        Assign(strips, select(compare("ge", count, LONG.value), Call("floordiv", (count, STRIP), INT64), affine.ZERO)),
-        For(strip, affine.ZERO, strips, affine.ONE, body),
-        replace(loop, start=affine.add(loop.start, affine.mul(strips, STRIP))),
+        Assign(end, select(compare("ge", count, LONG.value), whole, loop.start)),
+        For(first, loop.start, end, STRIP, body),
+        replace(loop, start=end),
     )
 
 
@@ -111,6 +116,8 @@ def _search_in(loop: For, read: Counter[Var], roots: dict[str, str], rows: set[s
     for stmt in body:
         if isinstance(stmt, Assign):
             known[stmt.var] = substitute(stmt.value, known)
+    if not all(map(_is_plain, known.values())):
+        return None
     own = Counter(var for stmt in statements(loop.body) for expr in expressions(stmt) for var in variables(expr))
     if any(read[var] != own[var] or not is_private(var, body) for var in known):
         return None
@@ -151,13 +158,20 @@ def _by(asked: Expr, loop: For, best: Var, value: Expr) -> _Search | None:
 
 def _is_steady(search: _Search, numbers: set[Var], written: set[str], roots: dict[str, str]) -> bool:
     """Is the value made of what no iteration changes, by arithmetic that is the same in vector registers?"""
-    places = loads(search.value)
-    if variables(search.value) & numbers or any(place.checked for place in places):
+    if variables(search.value) & numbers or not _is_plain(search.value):
         return False
-    if any(roots.get(place.array.name, place.array.name) in written for place in places):
-        return False
-    parts = [part for part in subexpressions(search.value) if isinstance(part, Call)]
-    return not any(cost(part) >= DEAR or may_raise(part) for part in parts if part.dtype.kind == "f")
+    return not any(roots.get(place.array.name, place.array.name) in written for place in loads(search.value))
+
+
+def _is_plain(value: Expr) -> bool:
+    calls = (part for part in subexpressions(value) if isinstance(part, Call))
+    return not any(place.checked for place in loads(value)) and all(map(_is_arithmetic, calls))
+
+
+def _is_arithmetic(call: Call) -> bool:
+    is_product = call.op == "pow" and isinstance(call.args[1], Const) and call.args[1].value in (2, 3, 4)
+    of_floats = call.op in ("div", "sqrt") and call.dtype.kind == "f"
+    return call.op in ARITHMETIC or is_product or of_floats
 
 
 def _is_along(search: _Search, numbers: set[Var], rows: set[str]) -> bool:

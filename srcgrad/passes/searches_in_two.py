@@ -173,4 +173,4 @@ def is_nan(x: Expr) -> Expr:
     return Call("ne", (x, x), BOOL)
 
 
-__all__ = ["EXTREME", "is_better", "is_nan", "reads_of", "search_in", "searches_in_two"]
+__all__ = ["EXTREME", "KEEP_LAST", "is_better", "is_nan", "reads_of", "search_in", "searches_in_two"]
