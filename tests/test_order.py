@@ -11,7 +11,7 @@ import pytest
 
 import srcgrad
 from srcgrad import grad
-from srcgrad.runtime.order import FEW, stable_order
+from srcgrad.runtime.order import FEW, FEW_TO_SORT, argsort, order_by_digits, order_by_words
 from srcgrad.testing import check_grad
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -222,12 +222,27 @@ def test_elements_as_arrays_of_no_axes(jit: bool) -> None:
 
 def test_the_compiled_order_is_stable() -> None:
     rng = np.random.default_rng(0)
-    order = numba.njit(lambda x: stable_order(x))  # noqa: PLW0108
-    for n in (5, FEW - 1, FEW, 3000):
+    compiled = numba.njit(lambda order, x: argsort(order, x))  # noqa: PLW0108
+    for n in (5, FEW_TO_SORT - 1, FEW_TO_SORT, FEW, 3000):
         x = rng.normal(size=n) * 10.0 ** rng.integers(-200, 200, n)
         for part, value in enumerate((NAN, 0.0, -0.0, np.inf, -np.inf, 1.5)):
             x[rng.integers(0, n, n // 10 + part % 2)] = value
-        assert np.array_equal(order(x), np.argsort(x, kind="stable"))
+        close = np.where(x > 0, -1e300, 1 + 1e-13 * rng.integers(0, 99, n))  # what tells them apart is far down
+        for given in (x, close, np.where(rng.random(n) < 0.1, close, x), x.astype(np.float32)):
+            order = np.empty(n, np.int64)
+            compiled(order, given)
+            assert np.array_equal(order, np.argsort(given, kind="stable"))
+
+
+@pytest.mark.parametrize("order_of", [order_by_words, order_by_digits])
+def test_the_order_of_whole_numbers(order_of: Any) -> None:
+    compiled = numba.njit(lambda order, keys: order_of(order, keys))  # noqa: PLW0108
+    top, n = np.uint64(1 << 63), 300
+    keys = np.random.default_rng(1).integers(0, 1 << 64, n, np.uint64)
+    for given in (keys, keys >> 60, keys << 60, keys % 3, keys * 0, keys % 50 + top * (keys > top), keys % 9 << 40):
+        order = np.empty(n, np.int64)
+        compiled(order, given)
+        assert np.array_equal(order, np.argsort(given, kind="stable"))
 
 
 @pytest.mark.parametrize("kind", ["uint8", "int8", "uint16", "uint32"])

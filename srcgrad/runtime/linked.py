@@ -4,7 +4,7 @@ Numba makes machine code of every function that a program calls, by itself, and 
 linked.  Nobody calls ours but compiled code: they are handed on as LLVM's language, to be compiled with their callers.
 
     @linked                                     @overload(product)
-    def stable_order(x): ...                    def _product(x, y): return lambda x, y: ...
+    def search_left(found, table, x): ...       def _product(x, y): return lambda x, y: ...
 """
 
 from __future__ import annotations

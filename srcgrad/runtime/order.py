@@ -8,85 +8,171 @@ import numpy as np
 from numba.core import types
 
 from srcgrad.runtime.linked import linked, overload
+from srcgrad.runtime.numpy_sorts import SORTED, sort_numbers
 
 FEW = 100  # elements: fewer are inserted one by one, the others are dealt out by their digits
+FEW_TO_SORT = 12  # … where the others are sorted by NumPy
 DIGIT = 11  # bits
 DIGITS = 6
 
 
-@linked
+SIGN, NOT_A_NUMBER = np.uint64(1 << 63), np.uint64(0xFFF8 << 48)
+
+
 def argsort(order: Any, x: Any) -> None:
     """order[..., :] = the stable order of x[..., :], nan last."""
-    n = x.shape[-1]
-    rows = x.reshape(-1, n) if n else x.reshape(0, 1)
-    out = order.reshape(rows.shape)
-    for i in range(rows.shape[0]):
-        found = stable_order(rows[i])
-        for k in range(n):  # compiled in a fraction of the time of out[i] = found
-            out[i, k] = found[k]
+    order[...] = np.argsort(x, axis=-1, kind="stable")
 
 
-def stable_order(x: Any) -> Any:
-    """np.argsort, equal elements in the order of their places."""
-    return np.argsort(x, kind="stable")
+@overload(argsort)
+def _argsort(order, x):
+    whole = _put_keys_of_signed if getattr(x.dtype, "signed", True) else _put_keys_of_unsigned
+    put_keys = _put_keys_of_floats if isinstance(x.dtype, types.Float) else whole
+    few, order_many = (FEW_TO_SORT, order_by_words) if "uint64" in SORTED else (FEW, order_by_digits)
 
+    def argsort(order, x):
+        n = x.shape[-1]
+        rows = x.reshape(-1, n) if n else x.reshape(0, 1)
+        out = order.reshape(rows.shape)
+        keys = np.empty(n, np.uint64)
+        for i in range(rows.shape[0]):
+            put_keys(keys, rows[i])
+            if n < few:
+                order_one_by_one(out[i], keys)
+            else:
+                order_many(out[i], keys)
 
-@overload(stable_order)
-def _stable_order(x):
-    if isinstance(x.dtype, types.Float):
-
-        def of_floats(x):
-            values = np.empty(x.size)
-            for i in range(x.size):
-                values[i] = x[i] + 0.0  # -0.0 equals 0.0
-            keys = values.view(np.uint64)
-            sign, every = np.uint64(1 << 63), np.uint64(0xFFFFFFFFFFFFFFFF)
-            for i in range(x.size):
-                if np.isnan(values[i]):
-                    keys[i] = every
-                elif keys[i] & sign:
-                    keys[i] = ~keys[i]
-                else:
-                    keys[i] = keys[i] | sign
-            return order_of(keys)
-
-        return of_floats
-
-    flip = 1 << 63 if x.dtype.signed else 0
-
-    def of_integers(x):
-        keys = np.empty(x.size, np.uint64)
-        for i in range(x.size):
-            keys[i] = np.uint64(x[i]) ^ np.uint64(flip)
-        return order_of(keys)
-
-    return of_integers
+    return argsort
 
 
 @linked
-def order_of(keys: Any) -> Any:
-    """The order of whole numbers: few are inserted one by one."""
-    if keys.size >= FEW:
-        return order_by_digits(keys)
-    order = np.arange(keys.size)
-    for i in range(1, keys.size):
-        k = i
-        while k > 0 and keys[order[k - 1]] > keys[i]:
+def _put_keys_of_floats(keys: Any, x: Any) -> None:
+    """keys = whole numbers that are ordered as x is"""
+    values = keys.view(np.float64)
+    for i in range(x.size):
+        values[i] = x[i]
+    for i in range(x.size):
+        if np.isnan(values[i]):
+            keys[i] = NOT_A_NUMBER
+        elif keys[i] < SIGN:
+            keys[i] = keys[i] + SIGN
+        else:  # a magnitude becomes a difference: -0.0 is 0.0, and what is round stays so
+            keys[i] = ~keys[i] + np.uint64(1)
+
+
+@linked
+def _put_keys_of_signed(keys: Any, x: Any) -> None:
+    for i in range(x.size):
+        keys[i] = np.uint64(x[i]) ^ SIGN
+
+
+@linked
+def _put_keys_of_unsigned(keys: Any, x: Any) -> None:
+    for i in range(x.size):
+        keys[i] = np.uint64(x[i])
+
+
+@linked
+def order_one_by_one(order: Any, keys: Any) -> None:
+    """order = the order of a few whole numbers"""
+    for i in range(keys.size):
+        k, key = i, keys[i]
+        while k > 0 and keys[order[k - 1]] > key:
             order[k] = order[k - 1]
             k -= 1
         order[k] = i
-    return order
 
 
 @linked
-def order_by_digits(keys: Any) -> Any:
-    """The order of whole numbers, dealt out by one digit after the other, the lowest first."""
+def order_by_words(order: Any, keys: Any) -> None:
+    """order = the order of whole numbers: their upper digits and their places, in one word each, are sorted as numbers.
+
+    So equal ones stay in the order of their places.  Where a word has no room for all digits, there are most often few
+    numbers that the rest tells apart.
+    """
+    n, digits, lowest, for_place = keys.size, 0, 0, 0
+    least = keys[0]
+    for i in range(n):
+        least = min(least, keys[i])
+    some = np.uint64(0)
+    for i in range(n):
+        some |= keys[i] - least
+    while some != 0 and some & np.uint64(1) == 0:  # zero in all
+        some >>= np.uint64(1)
+        lowest += 1
+    while some != 0:
+        some >>= np.uint64(1)
+        digits += 1
+    while n > 1 << for_place:
+        for_place += 1
+    rest = max(digits + for_place - 64, 0)
+    words = np.empty(n, np.uint64)
+    _sort_words(words, keys, least, lowest + rest, for_place)
+    _places_in(order, words, for_place)
+    if rest > 0 and not _is_put_right(order, words, keys, for_place):  # by the rest first, and then by what is above it
+        for i in range(n):
+            words[i] = (keys[i] - least) << np.uint64(64 - lowest - rest)
+        by_rest, upper = np.empty(n, np.int64), np.empty(n, np.uint64)
+        _sort_words(words, words, np.uint64(0), 64 - rest, for_place)
+        _places_in(by_rest, words, for_place)
+        for i in range(n):
+            upper[i] = keys[by_rest[i]]
+        _sort_words(words, upper, least, lowest + rest, for_place)
+        _places_in(order, words, for_place)
+        for i in range(n):
+            order[i] = by_rest[order[i]]
+
+
+@linked
+def _sort_words(words: Any, keys: Any, least: Any, below: int, for_place: int) -> None:
+    """words = the digits of `keys - least` from `below` on, above the place; sorted"""
+    for i in range(words.size):
+        words[i] = (keys[i] - least) >> np.uint64(below) << np.uint64(for_place) | np.uint64(i)
+    sort_numbers(words)
+
+
+@linked
+def _places_in(order: Any, words: Any, for_place: int) -> None:
+    mask = (np.uint64(1) << np.uint64(for_place)) - np.uint64(1)
+    for i in range(words.size):
+        order[i] = words[i] & mask
+
+
+@linked
+def _is_put_right(order: Any, words: Any, keys: Any, for_place: int) -> bool:
+    """Put those in order that agree in what was sorted.  Where that is much, leave it."""
+    moved, agreed, before = 0, False, keys[0]
+    for i in range(1, words.size):
+        agree = (words[i] ^ words[i - 1]) >> np.uint64(for_place) == 0
+        if agree:
+            place, k = order[i], i
+            here = keys[place]
+            if not agreed:
+                before = keys[order[i - 1]]
+            if here >= before:
+                before = here
+            else:
+                while k > 0 and keys[order[k - 1]] > here:
+                    order[k] = order[k - 1]
+                    k -= 1
+                order[k] = place
+                moved += i - k
+                if moved > words.size:
+                    return False
+        agreed = agree
+    return True
+
+
+@linked
+def order_by_digits(out: Any, keys: Any) -> None:
+    """out = the order of whole numbers, dealt out by one digit after the other, the lowest first."""
     n, mask = keys.size, np.uint64((1 << DIGIT) - 1)
     counts = np.zeros((DIGITS, 1 << DIGIT), np.int64)
     for i in range(n):
         for digit in range(DIGITS):
             counts[digit, (keys[i] >> np.uint64(DIGIT * digit)) & mask] += 1
-    order, order_next, keys_next = np.arange(n), np.empty(n, np.int64), np.empty_like(keys)
+    keys, keys_next = keys.copy(), np.empty_like(keys)
+    order, order_next = np.arange(n), np.empty(n, np.int64)
     for digit in range(DIGITS):
         shift, places = np.uint64(DIGIT * digit), counts[digit]
         if places[(keys[0] >> shift) & mask] == n:
@@ -103,7 +189,8 @@ def order_by_digits(keys: Any) -> Any:
             places[value] += 1
         keys, keys_next = keys_next, keys
         order, order_next = order_next, order
-    return order
+    for i in range(n):  # compiled in a fraction of the time of out[...] = order
+        out[i] = order[i]
 
 
 @linked
