@@ -117,6 +117,7 @@ from .passes.side_by_side import side_by_side
 from .passes.simplify import simplify
 from .passes.skip_zeros import skip_zeros
 from .passes.slice_ends import slice_ends
+from .passes.sort_values import sort_values
 from .passes.split_ends import split_ends, split_ends_in_order
 from .passes.stacked_products import stacked_products
 from .passes.states_in_rows import states_in_rows
@@ -331,6 +332,7 @@ OPTIONAL = {
         *BYTECODE,
         write_out,
         neighbours,
+        sort_values,
         split_ends,
     )
 } - NEEDED  # without these: right, and slower
@@ -479,6 +481,8 @@ def passes_for(kind: str, options: Options) -> tuple[Pass, ...]:
             steps = _with(steps, keep, (keep, keep_in_rows, forward_again))
         return _chosen((*steps, *ON_A_GPU))
     steps = _with(_with(steps, find_independent, (write_out, neighbours, find_independent)), prove_bounds, AT_THE_ENDS)
+    if kind == "primal":
+        steps = _with(steps, lower_arrays, (lower_arrays, sort_values))  # before fuse: the loop is as it was written
     if not options.parallel:
         steps = _with(steps, hoist, (*OF_ITERATIONS, hoist))
     if kind != "primal":

@@ -245,6 +245,31 @@ def test_the_order_of_whole_numbers(order_of: Any) -> None:
         assert np.array_equal(order, np.argsort(given, kind="stable"))
 
 
+@pytest.mark.parametrize("kind", ["float64", "int32", "int8"])
+def test_values_are_sorted_without_their_order(kind: str) -> None:
+    f = grad(lambda x: np.sort(x))  # noqa: PLW0108
+    x = np.random.default_rng(2).integers(-50, 50, (7, 90)).astype(kind)
+    if kind.startswith("float"):
+        x[x > 40] = NAN
+    for given in (x, x[:, ::3], x[:, :0], x.T, -x[::-1]):
+        np.testing.assert_array_equal(f(given), np.sort(given), strict=True)
+    text = f.source(x, kind="primal")
+    assert "sort_rows(" in text and "argsort" not in text
+
+
+def test_an_order_that_is_needed_is_found() -> None:
+    x = np.array([2.0, 1.0, 1.0, 0.5])
+    for function, is_needed in (
+        (lambda x: np.median(x) + np.unique(x)[0], False),
+        (lambda x: np.unique(x, return_index=True), True),
+        (lambda x: x[np.argsort(x)] * np.argsort(x)[0], True),
+    ):
+        f = grad(function, jit=False)
+        assert ("argsort(" in f.source(x, kind="primal")) == is_needed
+        for got, want in zip(np.atleast_1d(f(x)), np.atleast_1d(function(x)), strict=True):
+            np.testing.assert_array_equal(got, want)
+
+
 @pytest.mark.parametrize("kind", ["uint8", "int8", "uint16", "uint32"])
 def test_bins_of_small_integers(kind: str) -> None:
     bins, x = np.array([3, 1, 100, 3], kind), np.array([0.5, 1.5, 2.5, 3.5])

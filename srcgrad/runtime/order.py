@@ -193,6 +193,36 @@ def order_by_digits(out: Any, keys: Any) -> None:
         out[i] = order[i]
 
 
+def sort_rows(out: Any, x: Any) -> None:
+    """out[..., :] = x[..., :] sorted, nan last."""
+    out[...] = np.sort(x, axis=-1)
+
+
+@overload(sort_rows)
+def _sort_rows(out, x):
+    in_numpy = str(x.dtype) in SORTED
+
+    def by_numpy(out, x):
+        n = x.shape[-1]
+        rows = x.reshape(-1, n) if n else x.reshape(0, 1)
+        to = out.reshape(rows.shape)
+        for i in range(rows.shape[0]):
+            for k in range(n):
+                to[i, k] = rows[i, k]
+            sort_numbers(to[i])
+
+    def by_their_order(out, x):
+        n = x.shape[-1]
+        rows = x.reshape(-1, n) if n else x.reshape(0, 1)
+        to, order = out.reshape(rows.shape), np.empty(rows.shape, np.int64)
+        argsort(order, rows)
+        for i in range(rows.shape[0]):
+            for k in range(n):
+                to[i, k] = rows[i, order[i, k]]
+
+    return by_numpy if in_numpy else by_their_order
+
+
 @linked
 def search_left(found: Any, table: Any, x: Any) -> None:
     """found = how many of the sorted table are less than x"""
@@ -209,4 +239,4 @@ def search_right(found: Any, table: Any, x: Any) -> None:
         out[i] = np.searchsorted(table, points[i], side="right")
 
 
-__all__ = ["argsort", "search_left", "search_right"]
+__all__ = ["argsort", "search_left", "search_right", "sort_rows"]
