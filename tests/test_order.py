@@ -259,10 +259,18 @@ def test_values_are_sorted_without_their_order(kind: str) -> None:
 
 def test_an_order_that_is_needed_is_found() -> None:
     x = np.array([2.0, 1.0, 1.0, 0.5])
+    box = np.random.default_rng(3).random((3, 4, 5))
+    for axis in (0, 1, 2, None):
+        f = grad(lambda x, axis=axis: np.sort(x * 2.0, axis), jit=False)
+        assert "argsort(" not in f.source(box, kind="primal")
+        np.testing.assert_array_equal(f(box), np.sort(box * 2.0, axis))
     for function, is_needed in (
         (lambda x: np.median(x) + np.unique(x)[0], False),
         (lambda x: np.unique(x, return_index=True), True),
         (lambda x: x[np.argsort(x)] * np.argsort(x)[0], True),
+        (lambda x: x[::-1][np.argsort(x)], True),
+        (lambda x: (x * x)[np.argsort(x)], True),
+        (lambda x: x[np.argsort(x)[::-1]], True),
     ):
         f = grad(function, jit=False)
         assert ("argsort(" in f.source(x, kind="primal")) == is_needed
