@@ -299,6 +299,25 @@ def test_structural_zeros_pass_smooth_partials(program: Callable[..., Any]) -> N
     assert got[1].tolist() == [0.0, 0.5]
 
 
+def damped(x, limit):
+    step = np.linalg.solve(np.diag(x), x - x)
+    return np.sum(x + step * min(1.0, limit / np.max(np.abs(step))))
+
+
+def clipped_by_the_norm(x, limit):
+    longest = np.sqrt(np.sum((x - x) ** 2))
+    scale = min(1.0, limit / longest)
+    return np.sum(x + ((x - x) * scale) ** 2)
+
+
+@pytest.mark.parametrize("program", [damped, clipped_by_the_norm])
+def test_what_lost_in_a_choice_passes_no_infinite_slope(program: Callable[..., Any]) -> None:
+    """A step that has become zero is not shortened: 1 won over limit / 0, whatever the choice is multiplied by."""
+    by_x, by_limit = grad(program, jit=False).backward(array(1.0, 2.0), 0.5)
+    assert by_x.tolist() == [1.0, 1.0]
+    assert by_limit == 0.0
+
+
 def test_a_factor_that_vanishes() -> None:
     """y = c(w) * sqrt(x) does not change with x where c is 0."""
 

@@ -35,7 +35,7 @@ from ..ir.walk import (
 from ..rules.scalar import PRIMITIVES, Adjoint, times
 from .find_active import differentiates, is_linear
 from .info import Info, roots_of
-from .roughness import EVERY, MASKED, harm_of, kind_of
+from .roughness import CHOOSE, EVERY, MASKED, harm_of, has_not_lost, kind_of
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,8 @@ class Cotangents:
             passed = _converted(passed, args[k].dtype)
             if _is_sum(args[k]):
                 passed, inner = _guarded(passed, inner), ()
-            out += self.spread(args[k], passed, at, passed_on, own, inner, chosen)
+            counts = both(chosen, self.old(has_not_lost(expr, k), at, own)) if op in CHOOSE else chosen
+            out += self.spread(args[k], passed, at, passed_on, own, inner, counts)
         return out
 
     def counts(self, g: Expr) -> Guard:

@@ -69,7 +69,7 @@ class _Chosen:
         if asked is None:
             return ALWAYS
         own = [(self.reads.conditions[item[0]], item[1]) for item in asked.inner if not isinstance(item, Stmt)]
-        own += [(condition, side) for condition, side in read.arms if condition.dtype == BOOL]
+        own += [(condition, side) for condition, side in (*read.arms, *read.won) if condition.dtype == BOOL]
         later = self.ways(read.targets[0]) if len(read.targets) == 1 else ALWAYS
         return tuple(dict.fromkeys(asked.there((*own, *way)) for way in later))
 

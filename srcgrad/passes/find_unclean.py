@@ -38,7 +38,19 @@ from ..ir.nodes import (
 )
 from ..ir.walk import loads, statements, substitute, targets, variables
 from .info import roots_of
-from .roughness import BILINEAR, CHOOSE, EVERY, FINITE, INFINITE, OVERFLOWS, ROUGH, Roughness, effect, level
+from .roughness import (
+    BILINEAR,
+    CHOOSE,
+    EVERY,
+    FINITE,
+    INFINITE,
+    OVERFLOWS,
+    ROUGH,
+    Roughness,
+    effect,
+    has_not_lost,
+    level,
+)
 
 Around = tuple[Any, ...]  # the loops around a statement, and the branches that it is in, outermost first
 Arms = tuple[tuple[Any, int], ...]
@@ -58,6 +70,7 @@ class Read:
     place: int
     form: Any = None  # what is made of it, and nothing else: two reads as 1 / s are as one
     arms: Arms = ()  # the selects that it stands in, and the side: 0 where the condition holds
+    won: Arms = ()  # the choices between values that it stands in: it counts where it is not the one that lost
 
 
 @dataclass
@@ -178,6 +191,7 @@ class Reads:
         tight: bool = False,
         form: Any = None,
         arms: Arms = (),
+        won: Arms = (),
     ) -> None:
         from .find_active import differentiates
 
@@ -185,10 +199,10 @@ class Reads:
             return
         match expr:
             case Var(name=name):
-                self.found.append(Read(name, targets, harm, tight, None, True, around, self.place, form, arms))
+                self.found.append(Read(name, targets, harm, tight, None, True, around, self.place, form, arms, won))
             case Load(array=array):
                 once, root = array.name not in self.spread, self.root(array)
-                self.found.append(Read(root, targets, harm, tight, expr, once, around, self.place, form, arms))
+                self.found.append(Read(root, targets, harm, tight, expr, once, around, self.place, form, arms, won))
             case Call(op=op, args=args):
                 for number, arg in enumerate(args):
                     if differentiates(op, number):
@@ -199,7 +213,8 @@ class Reads:
                             inner = (*arms, (expr, number))
                         else:
                             inner = (*arms, (args[0], number - 1)) if op == "select" else arms
-                        self.expression(arg, targets, of, around, harm | worse, tight or tighter, form, inner)
+                        held = (*won, (has_not_lost(expr, number), 0)) if op in CHOOSE else won
+                        self.expression(arg, targets, of, around, harm | worse, tight or tighter, form, inner, held)
 
     def writes(self, root: str) -> list[tuple[int, Around, tuple[Expr, ...]]]:
         """Where it is assigned to, or which of its elements."""

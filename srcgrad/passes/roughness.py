@@ -19,7 +19,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from ..ir.expressions import BOOL, Array, Call, Const, Expr, Load, Var, is_inexact
+from ..ir.expressions import BOOL, Array, Call, Const, Expr, Load, Var, both, either, is_inexact, negated
 from ..ir.nodes import (
     Absorb,
     AddTo,
@@ -52,6 +52,7 @@ EVERY = FINITE | INFINITE | OVERFLOWS
 MASKED = 16  # beside them: the cotangent is zero where a condition left the value out (see `find_masked`)
 
 Levels = dict[str, int]
+TRUE, FALSE = Const(True, BOOL), Const(False, BOOL)
 
 # What is infinite stays so, or is nan.
 LINEAR = frozenset(("add", "sub", "neg", "pos", "cast", "mul", "abs", "deg2rad", "rad2deg", "conj"))
@@ -178,6 +179,26 @@ def harm_of(expr: Call, number: int, of: Callable[[str], int]) -> int:
     return effect(expr, number, of)[0]
 
 
+def has_not_lost(expr: Call, number: int) -> Expr:
+    """Under which condition this operand of a choice counts: a tie is shared."""
+    partials: Any = PRIMITIVES[expr.op].partials
+    return is_not_zero(partials[number](*expr.args, expr))
+
+
+def is_not_zero(partial: Expr) -> Expr:
+    """Whether a share in a choice is one: of `1.0 if x < y else 0.5 if x == y else 0.0`, the first two."""
+    match partial:
+        case Call(op="select", args=(condition, x, y)):
+            then, other = is_not_zero(x), is_not_zero(y)
+            if then == FALSE:
+                return negated(condition) if other == TRUE else both(negated(condition), other)
+            assert then == TRUE, partial  # the rows of choices say who wins, or who loses, and then how a tie is shared
+            return TRUE if other == TRUE else condition if other == FALSE else either(condition, other)
+        case Const(value=value):
+            return TRUE if value else FALSE
+    raise AssertionError(partial)
+
+
 def kind_of(expr: Call) -> int:
     """Which kind of primitive is this?"""
     if expr.op == "pow":
@@ -294,6 +315,7 @@ __all__ = [
     "Roughness",
     "effect",
     "harm_of",
+    "has_not_lost",
     "kind_of",
     "level",
     "levels_at_labels",
