@@ -100,6 +100,29 @@ def test_interp_of_an_array_among_points_in_no_order() -> None:
         grad(INTERPS[0], jit=False)(np.array([0.5, 1.5]), np.array([0.0, 2.0, 1.0]), np.ones(3))
 
 
+def doses_in_their_order(x, y):
+    level = 0.0
+    for time, amount, kind in sorted([(x[0], y[0], 2), (x[1], y[1], 1), (x[2], y[2], 3)]):
+        level = level * np.exp(-time) + kind * amount
+    return level
+
+
+def corners_in_their_order(x, y):
+    corners = [(x[0], y[0]), (x[1], y[1]), (x[2], y[2])]
+    corners.sort(reverse=True)
+    return sum((a - c) * (b + d) for (a, b), (c, d) in zip(corners, corners[1:], strict=False))
+
+
+@pytest.mark.parametrize("function", [doses_in_their_order, corners_in_their_order])
+@pytest.mark.parametrize("x", [(0.5, 0.3, 0.9), (0.5, 0.5, 0.3)])
+def test_tuples_of_numbers_are_sorted(function: Callable[..., Any], x: Any) -> None:
+    """Where the first ones are equal, the second ones decide."""
+    args = np.array(x), np.array([0.4, 1.3, 0.7])
+    f = grad(function, wrt="y", jit=False)
+    np.testing.assert_allclose(f(*args), function(*args), rtol=1e-14)
+    check_grad(f, *args)
+
+
 @pytest.mark.parametrize("name", ["cumsum", "cumprod", "sort", "argsort", "diff"])
 def test_nothing_at_all(name: str) -> None:
     function = getattr(np, name)

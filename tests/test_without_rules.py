@@ -119,6 +119,15 @@ def test_what_is_made_of_it_stays_behind_it() -> None:
     np.testing.assert_allclose(f(X), viewed_before_loops_are_merged(X))
 
 
+def at_free_places(x, fixed=(1, 3)):
+    free = np.setdiff1d(np.arange(len(x)), fixed)
+    return np.outer(x, x)[np.ix_(free, free)].sum() + np.delete(x, fixed).prod()
+
+
+def test_tuples_of_numbers_among_the_arguments() -> None:
+    check_grad(grad(at_free_places, jit=False), X)
+
+
 def turned(x):
     return Rotation.from_rotvec(x[:3]).apply(x[:3])
 

@@ -211,6 +211,14 @@ def _deciding(keys: list[Any]) -> list[Any]:
     return beginnings if differ else keys
 
 
+def _are_rows(keys: list[Any]) -> bool:
+    """Are they tuples of as many real numbers each?"""
+    if not all(isinstance(key, tuple) for key in keys) or len({len(key) for key in keys}) != 1:
+        return False
+    parts = [part for key in keys for part in key]
+    return all(part.dtype.kind != "c" if isinstance(part, Scalar) else isinstance(part, (int, float)) for part in parts)
+
+
 def in_order(interpreter: Interpreter, value: Any, *, key: Any = None, reverse: Any = None) -> Any:
     """sorted(xs): now where the items are constants, else by a sort of the keys at run time."""
     if isinstance(reverse, Scalar) and not reverse.is_constant:
@@ -224,9 +232,9 @@ def in_order(interpreter: Interpreter, value: Any, *, key: Any = None, reverse: 
             special_methods.refuse_object(interpreter, item, "the order", "__lt__")
             operators.refuse_template(interpreter, item)
         keys = _deciding([operators.plain(item) for item in made])
-        if any(isinstance(k, tuple) and not all(map(_is_plain, k)) for k in keys):
+        if any(isinstance(k, tuple) and not _is_plain(k) for k in keys) and not _are_rows(keys):
             interpreter.build.refuse("items or keys that are tuples of numbers that are only known at run time")
-        if not any(isinstance(k, (Scalar, ArrayValue)) for k in keys):
+        if all(map(_is_plain, keys)):
             order = sorted(range(len(items)), key=lambda k: keys[k], reverse=backwards)
             return new_list([items[k] for k in order])
         restore(interpreter, saved)

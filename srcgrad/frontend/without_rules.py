@@ -158,7 +158,11 @@ def external(interpreter: Interpreter, target: Any, name: str, args: list[Any]) 
     operands: list[Any] = []
     memory: list[Array | None] = []  # of the argument, where the operand is a copy of it
     for arg in args:
-        if isinstance(arg, TupleValue) and arg.kind is list and all(isinstance(item, Scalar) for item in arg.items):
+        if (
+            isinstance(arg, TupleValue)
+            and arg.kind in (list, tuple)
+            and all(isinstance(item, Scalar) for item in arg.items)
+        ):
             arg = operators.as_array(interpreter, arg)
         match arg:
             case ArrayValue():

@@ -199,7 +199,7 @@ def delete(arr, obj, axis=None):
         copy_part(out, at, arr, at + 1, n - 1 - at, axis)
         return out
     keep = np.ones(n, np.bool_)
-    keep[obj] = False
+    keep[list(obj) if isinstance(obj, tuple) else obj] = False
     return arr[along(axis, keep)]
 
 
