@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -46,6 +48,36 @@ def nodes(tree: Any) -> Any:
         yield from nodes(tree[2])
     else:
         yield tree
+
+
+def counted_until(x):
+    for k in itertools.count(1, 2):
+        if k % 3 == 0:
+            continue
+        x = 0.5 * (x + 2.0 / x)
+        if abs(x * x - 2.0) < 1e-10 or k > 50:
+            return x * k
+    return x
+
+
+def in_turn(x):
+    for k, step in enumerate(itertools.cycle((0.5, x))):
+        x = x - step * math.sin(x)
+        if k == 6:
+            break
+    return x
+
+
+@pytest.mark.parametrize("function", [counted_until, in_turn])
+def test_loops_without_an_end_of_their_own(function: Any) -> None:
+    f = grad(function, jit=False)
+    assert f(1.3) == pytest.approx(function(1.3), rel=1e-14)
+    check_grad(f, 1.3)
+
+
+def test_what_has_no_end_needs_a_loop() -> None:
+    with pytest.raises(UnsupportedError, match="itertools.count that no loop goes through"):
+        grad(lambda x: sum(a * b for a, b in zip(x, itertools.count(), strict=False)), jit=False)(X)
 
 
 class Grid:

@@ -6,6 +6,7 @@ import ast
 import enum
 import functools
 import inspect
+import itertools
 import math
 import sys
 from types import MethodType
@@ -382,7 +383,8 @@ def of_python_itself(interpreter: Interpreter, target: Any, args: list[Any]) -> 
 
 def of_python(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A function of Python's: evaluated now where its arguments are known numbers, else what it means."""
-    if args and not kwargs and all(isinstance(value, Scalar) and value.is_constant for value in args):
+    are_known = args and not kwargs and all(isinstance(value, Scalar) and value.is_constant for value in args)
+    if are_known and target is not itertools.count:  # which makes no number
         return unknown(interpreter, target, args, kwargs)
     if target in TOO_LARGE and any(isinstance(a, Scalar) and python_raises.may_vary(interpreter, a) for a in args):
         interpreter.build.refuse(f"math.{target.__name__} may have more than 64 bits")

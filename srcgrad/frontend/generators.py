@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import ast
 import copy
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ..rules import compositions
 from ..rules.compositions import iterators as iterators_of_ours
 from . import bodies, flow, identities, liveness, special_methods
 from .source import Source, located
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
     from .interpret import Interpreter
 
 BODY, TARGET, STOPPED, COUNT = ".body", ".target", ".stops", ".count"  # what stands for parts of the loop
+ENDLESS = {
+    itertools.count: "number the items:  for k, y in enumerate(ys)",
+    itertools.cycle: "number the items:  for k, y in enumerate(ys), and take  parts[k % n]",
+}
 MOST = 24  # generators that take from one another
 TAKERS = (list, tuple, sum, max, min, sorted, math.fsum, math.prod)  # these go through all of it, and have no say in it
 
@@ -60,7 +66,11 @@ def refuse_held(interpreter: Interpreter, value: Any) -> None:
     if isinstance(value, Static) and isinstance(value.value, Iterator):
         interpreter.build.refuse("an iterator with a name, or among arguments", "go through the object itself")
     if is_one(value):
-        name = value.value.source.name
+        made = value.value
+        endless = next((name for name in ENDLESS if compositions.PYTHON[name] is made.function), None)
+        if endless is not None:
+            interpreter.build.refuse(f"itertools.{endless.__name__} that no loop goes through", ENDLESS[endless])
+        name = made.source.name
         interpreter.build.refuse(
             f"a generator that is not gone through where {name}() is called",
             f"go through it there:  for y in {name}(...)",

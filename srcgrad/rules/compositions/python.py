@@ -213,6 +213,20 @@ def pairs(items):
     return zip(items, items[1:])  # noqa: B905, RUF007 (this is what it means)
 
 
+@python_means(itertools.count)
+def counted(start=0, step=1):
+    while True:
+        yield start
+        start += step
+
+
+@python_means(itertools.cycle)
+def cycled(items):
+    items = list(items)
+    while len(items) > 0:
+        yield from items
+
+
 @python_means(itertools.starmap)
 def star_mapped(function, items):
     return [function(*item) for item in items]
