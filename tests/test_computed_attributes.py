@@ -1,9 +1,9 @@
-"""Attributes by names that are computed: setattr, delattr, vars(o), o.__dict__."""
+"""Attributes by names that are computed: setattr, delattr, vars(o), o.__dict__; asdict and astuple."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, astuple, dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -147,6 +147,37 @@ def added_to_fields(x):
     return o.a * before["a"] + sum(o.b) * len(before["b"]) + np.sum(o.c * before["c"]) + other.kept["d"]
 
 
+@dataclass
+class Cell:
+    resistance: Any
+    charge: Any = 0.9
+
+    def step(self, current: Any) -> Any:
+        self.charge -= current * self.resistance
+        return self.charge * current
+
+
+@dataclass
+class Pack:
+    cells: list
+    weights: Any
+
+
+def fields_as_a_dict(x):
+    cell = Cell(x[0])
+    before = asdict(cell)
+    total = sum(cell.step(current) for current in x)
+    return total + asdict(cell)["charge"] * before["charge"] + Cell(**before).step(x[1])
+
+
+def fields_that_hold_others(x):
+    pack = Pack([Cell(x[0]), Cell(x[1], x[2])], x)
+    parts = asdict(pack)
+    parts["weights"][0] = 7.0
+    pack.cells[0].resistance = 5.0
+    return parts["cells"][0]["resistance"] * parts["weights"].sum() + astuple(pack)[0][1][1] + astuple(pack)[1][0]
+
+
 EVERY = [
     asked_of_fields,
     added_to_fields,
@@ -159,6 +190,8 @@ EVERY = [
     namespaces,
     frozen,
     by_its_setter,
+    fields_as_a_dict,
+    fields_that_hold_others,
 ]
 
 

@@ -518,7 +518,8 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     super: inheritance.super_of, callable: is_callable, str: as_text, np.isscalar: is_scalar, np.iterable: is_iterable,
     math.hypot: length_of_vector, itertools.product: product, itertools.combinations: combinations,
     itertools.permutations: permutations,
-    dataclasses.replace: records.replaced, types.SimpleNamespace: records.namespace, **warnings_and_logs.BUILTINS,
+    dataclasses.asdict: copies.as_dict, dataclasses.astuple: copies.as_tuple, dataclasses.replace: records.replaced,
+    types.SimpleNamespace: records.namespace, **warnings_and_logs.BUILTINS,
     **computed_attributes.BUILTINS,
     matching.part_matched: part_matched, compositions.registry.constant_integer: static_integer,
 }  # fmt: skip

@@ -1,13 +1,16 @@
-"""`copy.copy` and `copy.deepcopy` of arrays, lists, dicts and objects."""
+"""`copy.copy` and `copy.deepcopy` of arrays, lists, dicts and objects; `asdict` and `astuple`."""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from . import lists, records
+from ..errors import ArgumentError
+from . import attributes, binding, lists, records
 from .types import DictKind, RecordKind
-from .values import ArrayValue, Items, TupleValue, whole
+from .values import ArrayValue, Items, Static, TupleValue, new_dict, whole
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -46,6 +49,41 @@ def deep(interpreter: Interpreter, value: Any, made: dict[Any, Any] | None = Non
     if key is not None:
         made[key] = out
     return out
+
+
+def as_dict(interpreter: Interpreter, owner: Any) -> TupleValue:
+    """dataclasses.asdict(point): what its fields hold is copied, and objects of dataclasses in them are dicts too."""
+    return _of_fields(interpreter, owner, "asdict", new_dict)
+
+
+def as_tuple(interpreter: Interpreter, owner: Any) -> TupleValue:
+    """dataclasses.astuple(point)"""
+    return _of_fields(interpreter, owner, "astuple", lambda fields: TupleValue(tuple(fields.values())))
+
+
+def _of_fields(
+    interpreter: Interpreter, owner: Any, name: str, make: Callable[[dict[Any, Any]], TupleValue]
+) -> TupleValue:
+    def part(value: Any) -> Any:
+        if _is_of_dataclass(value):
+            return _of_fields(interpreter, value, name, make)
+        if isinstance(value, TupleValue) and not records.is_record(value):
+            items = tuple(map(part, value.items))
+            return replace(value, items=items, identity=object() if _may_change(value) else None)
+        if isinstance(value, Items) and value.inner is not None:
+            interpreter.build.refuse(f"dataclasses.{name} of an object with a list of objects, lists or tuples")
+        return binding.bind_item(interpreter, "t", deep(interpreter, value))
+
+    if not _is_of_dataclass(owner):
+        interpreter.build.refuse(f"dataclasses.{name} takes an object of a dataclass", error=ArgumentError)
+    cls = owner.kind.cls if isinstance(owner, TupleValue) else type(owner.value)
+    names = [field.name for field in dataclasses.fields(cls)]
+    return make({name: part(attributes.attribute(interpreter, owner, name)) for name in names})
+
+
+def _is_of_dataclass(value: Any) -> bool:
+    cls = value.kind.cls if records.is_record(value) else type(value.value) if isinstance(value, Static) else None
+    return dataclasses.is_dataclass(cls)
 
 
 def _may_change(value: TupleValue) -> bool:
