@@ -597,7 +597,7 @@ REFUSED = [
     (an_object_that_changes_later, "indexed by a number that is only known at run time"),
     (behind_a_change, "this needs one thing, and it is sin, cos or tanh, by the path taken"),
     (another_in_each_iteration, "f stands for another text or function in each iteration"),
-    (lambda x, n: regime(n), "the result is 'laminar', 'transition' or 'turbulent', by the path taken"),
+    (lambda x, n: np.sin if n > 2 else np.cos, "the result is sin or cos, by the path taken"),
     (a_text_or_a_number, "y is of another kind by the path taken"),
     (a_loop_over_one_of_two, "this needs one thing, and it is 'laminar', 'transition' or 'turbulent'"),
 ]

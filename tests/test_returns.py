@@ -340,6 +340,29 @@ def test_none_and_texts_in_a_result(jit: bool) -> None:
         f.backward(X, (X, 1.0, None, {"steps": None, "total": 3.0}))
 
 
+def root_and_how_it_went(x, tol):
+    y, note = x, None
+    if x > 4.0:
+        note = "large"
+    for _ in range(20):
+        y = 0.5 * (y + x / y)
+        if abs(y * y - x) < tol:
+            return y, {"status": "converged", "note": note}
+    return y, {"status": "stalled", "note": note}
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_texts_and_none_in_a_result_by_the_path(jit: bool) -> None:
+    f = grad(root_and_how_it_went, jit=jit)
+    for args in ((2.3, 1e-9), (5.0, 1e-9), (5.0, 0.0)):
+        assert f(*args) == root_and_how_it_went(*args)
+        y, pullback = f.vjp(*args)
+        slopes = pullback((1.0, {"status": None, "note": "large"}))
+        assert slopes == pytest.approx((0.5 / y[0], 0.0), rel=1e-7)
+    with pytest.raises(ShapeError, match="must be None, or like the output, a text"):
+        f.backward(2.3, 1e-9, v=(1.0, {"status": 1.0, "note": None}))
+
+
 def says_how_it_went(x, tol):
     steps = 0
     while x > tol:

@@ -190,6 +190,36 @@ def test_ways_to_call(function: Any, x: np.ndarray) -> None:
     check_grad(spring.force if "Spring" in function.__code__.co_names else plain(function), x)
 
 
+def with_a_text(x):
+    return x[0] * x[1], "small" if x[0] < 1.0 else "large"
+
+
+def with_numbers_in_a_text(x):
+    return x[0] * x[1], f"{x[0]:.2f}"
+
+
+def by_its_text(function):
+    def inner(x):
+        (y, text), slopes = grad(function, jit=False).value_and_backward(x, v=(1.0, None))
+        return y * slopes[0] if text in ("small", "0.50") else slopes[1]
+
+    return inner
+
+
+@pytest.mark.parametrize("first", [0.5, 1.5])
+def test_a_text_by_the_path_beside_a_derivative(first: float) -> None:
+    x = np.array([first, 0.7])
+    function = by_its_text(with_a_text)
+    assert plain(function)(x) == function(x)
+    check_grad(plain(function), x)
+
+
+def test_a_text_with_numbers_is_not_known_beside_a_derivative() -> None:
+    """It was taken to differ from every other."""
+    with pytest.raises(UnsupportedError, match="text is a text with numbers"):
+        plain(by_its_text(with_numbers_in_a_text))(np.array([0.5, 0.7]))
+
+
 def test_what_it_reads_from_outside_is_read_at_every_call(monkeypatch: pytest.MonkeyPatch) -> None:
     inside = plain(lambda x: np.sum(powers.backward(x, 1.0, a=0.0)[0]))
     before = inside.backward(X)

@@ -30,7 +30,7 @@ from srcgrad.backends.brief import ALWAYS
 from srcgrad.backends.direct import Direct, Outside, stub
 from srcgrad.backends.facts import Facts
 from srcgrad.backends.own_functions import can_be_kept, compile_own, room_for
-from srcgrad.frontend.types import DictKind, ListKind, RecordKind, TextKind
+from srcgrad.frontend.types import ChosenKind, DictKind, ListKind, RecordKind, TextKind
 from srcgrad.garbage import no_search_for_garbage
 from srcgrad.runtime import threads
 from srcgrad.runtime.errors import Told
@@ -109,7 +109,7 @@ def _objects_in(structure: Any) -> Iterator[Any]:
                 yield from (cls, *(() if default is None else (default,)), *(key for key in keys if not _is_said(key)))
             case RecordKind(cls=cls):
                 yield cls
-            case ListKind() | TextKind():
+            case ListKind() | TextKind() | ChosenKind():
                 pass
             case _:
                 yield kind

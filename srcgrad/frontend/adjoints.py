@@ -16,8 +16,20 @@ from . import binding, calls_in_place, operators
 from .outputs import float_structure
 from .outside import holds_arrays
 from .source import has_derivative, read
-from .types import ArrayType, ScalarType, StaticType, TupleType, ValueType
-from .values import NONE, ArrayValue, Closure, Differentiated, Scalar, Static, TupleValue, constant, new_dict
+from .types import ArrayType, ChosenKind, ListKind, ScalarType, StaticType, TextKind, TupleType, ValueType
+from .values import (
+    NONE,
+    ArrayValue,
+    Closure,
+    Differentiated,
+    OneOf,
+    Scalar,
+    Static,
+    TupleValue,
+    Unusable,
+    constant,
+    new_dict,
+)
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -173,12 +185,24 @@ def _type(interpreter: Interpreter, name: str, value: Any, leaves: list[Any]) ->
     return interpreter.build.refuse(f"{name} can't be handed to .backward here", "pass a number, an array or a tuple")
 
 
+UNKNOWN_HERE = (
+    "is a text with numbers, or a list whose length is only known at run time, in a result of value_and_backward",
+    ("call the function itself for its value",),
+)
+
+
 def _structured(results: Any, leaves: Iterator[Any]) -> Any:
     match results:
         case ScalarType(weak=weak):
             return Scalar(next(leaves).expr, weak)
         case ArrayType():
             return next(leaves)
+        case TupleType(kind=ChosenKind(options=options)):
+            return OneOf(Scalar(next(leaves).expr, weak=True), tuple(map(constant, options)))
+        case TupleType(items=items, kind=TextKind() | ListKind()):
+            for item in items:
+                _structured(item, leaves)
+            return Static(Unusable("this", *UNKNOWN_HERE))
         case TupleType(items=items, kind=kind):
             return TupleValue(tuple(_structured(item, leaves) for item in items), kind)
         case StaticType(value=known):

@@ -45,6 +45,7 @@ from .source import signature_of
 from .types import (
     SETS,
     ArrayType,
+    ChosenKind,
     DictKind,
     ListKind,
     RecordKind,
@@ -375,7 +376,10 @@ class _Job:
                 if isinstance(expr, Const) or (isinstance(expr, Var) and not self.may_be_restored(expr)):
                     return ScalarOutput(expr, value.weak)
                 return ScalarOutput(build.variable(name, expr), value.weak)
-            case OneOf():
+            case OneOf(number=number, options=options):
+                texts = tuple(option.value for option in options if isinstance(option, Static))
+                if len(texts) == len(options) and all(text is None or type(text) is str for text in texts):
+                    return Group((self.leaf_outputs(number, name),), ChosenKind(texts))
                 raise UnsupportedError(f"the result is {one_of.told(value)}: return numbers, arrays, or tuples of them")
             case Static(value=None):
                 return StaticOutput(None)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..ir import affine
 from ..ir.expressions import Array, Call, Const, Dim, Expr, Var, is_inexact
-from .types import ArrayType, DictKind, ListKind, RecordKind, ScalarType, StaticType, TextKind, TupleType
+from .types import ArrayType, ChosenKind, DictKind, ListKind, RecordKind, ScalarType, StaticType, TextKind, TupleType
 from .values import ArrayValue, Scalar, TupleValue
 
 
@@ -64,7 +64,7 @@ def like_the_output(outputs: Any) -> Any:
 def _in_v(kind: Any) -> Any:
     """What v has for a part of the output: None for a text, an array for a list that is one in memory."""
     match kind:
-        case TupleType(kind=TextKind()):
+        case TupleType(kind=TextKind() | ChosenKind()):
             return StaticType(None)
         case TupleType(items=(rows,), kind=ListKind()):
             return rows
@@ -97,7 +97,7 @@ def describe_output(outputs: Any, shapes: dict[str, tuple[int, ...]] | None = No
             return repr(value)
         case ScalarOutput(expr=expr):
             return f"a scalar of dtype {expr.dtype}"
-        case Group(kind=TextKind()):
+        case Group(kind=TextKind() | ChosenKind()):
             return "a text"
         case Group(items=(rows,), kind=ListKind()):
             return f"a list, to v {describe_output(rows, shapes)}"

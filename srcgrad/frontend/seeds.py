@@ -28,7 +28,7 @@ from .outputs import (
     is_float,
     type_leaves,
 )
-from .types import ArrayType, DictKind, ListKind, RecordKind, StaticType, TextKind, TupleType
+from .types import ArrayType, ChosenKind, DictKind, ListKind, RecordKind, StaticType, TextKind, TupleType
 
 
 class MissingCotangent(ArgumentError):
@@ -93,7 +93,7 @@ def _matched(outputs: Any, given: Any, path: str, position: int) -> list[tuple[i
 
     Of the numbers in a text v has none.
     """
-    if isinstance(outputs, Group) and isinstance(outputs.kind, TextKind):
+    if isinstance(outputs, Group) and isinstance(outputs.kind, (TextKind, ChosenKind)):
         if isinstance(given, StaticType) and (given.value is None or isinstance(given.value, str)):
             return [(position, None)] * len(outputs.items)
         raise ShapeError(f"{path} must be None, or like the output, a text; got {describe_type(given)}")

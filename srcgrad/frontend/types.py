@@ -138,6 +138,16 @@ class TextKind:
 
 
 @dataclass(frozen=True)
+class ChosenKind:
+    """One of these texts, or None: a number says which."""
+
+    options: tuple[str | None, ...]
+
+    def __call__(self, number: Any) -> str | None:
+        return self.options[int(number)]
+
+
+@dataclass(frozen=True)
 class StaticType:
     """Anything that is known when the function is specialised: a string, None, a function.
 
