@@ -212,6 +212,7 @@ def test_more_elements_than_there_is_room_for() -> None:
     with pytest.raises(RuntimeShapeError, match="in some rounds than in others: from at most 2 to 4") as caught:
         f(VECTOR, 1)
     assert f"line {line_of(doubles_its_length, '# here')[0]}" in str(caught.value)
+    assert "name it:  @grad(static=...)" in str(caught.value)
 
 
 @pytest.mark.parametrize("function", [deletes, undefined_on_one_path], ids=lambda f: f.__name__)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import place
+from ..errors import HELP, place
 from ..ir import affine
 from ..ir.expressions import BOOL, Array, Call, Expr, Var
 from ..ir.nodes import CopyTo, If, Raise, Store, Swap
@@ -157,7 +157,8 @@ def check_same_shape(interpreter: Interpreter, name: str, first: tuple[Expr, ...
     for x, y in zip(first, then, strict=True):
         gap = affine.difference(x, y)
         if gap is None:
-            message = "an array changes its length from {} to {} in a loop, which is not supported" + place(build.span)
+            message = "an array changes its length from {} to {} in a loop, which is not supported"
+            message += HELP + resized.NAME_THE_COUNT + place(build.span)
             build.emit(If(Call("ne", (x, y), BOOL), (Raise("RuntimeShapeError", message, (x, y)),)))
         elif gap:
             build.refuse(f"{name} changes its shape from one iteration to the next")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import place
+from ..errors import HELP, place
 from ..ir import affine
 from ..ir.expressions import BOOL, Array, Call, Const, Dim, Expr, Load, Var
 from ..ir.nodes import AddTo, Alloc, Assign, CopyTo, Grow, If, Invoke, Raise, Run, Stmt, Store, Subscript, View
@@ -182,6 +182,9 @@ def grown(
     return out
 
 
+NAME_THE_COUNT = "where an argument says how many rounds there are, and these are few, name it:  @grad(static=...)"
+
+
 def check_room(interpreter: Interpreter, head: ArrayValue, end: ArrayValue, growth: Growth) -> None:
     """What the array is at the end of an iteration must fit into its memory."""
     build, memory = interpreter.build, memory_of(head)
@@ -191,7 +194,7 @@ def check_room(interpreter: Interpreter, head: ArrayValue, end: ArrayValue, grow
         if affine.same(grows, affine.ZERO) and not _is_at_most(interpreter, length, _now(interpreter, head.dims[k])):
             called = build.names.wanted.get(memory.name, memory.name)
             message = f"{called} grows in a loop, by more in some rounds than in others: from at most {{}} to {{}}"
-            message += place(build.span)
+            message += HELP + NAME_THE_COUNT + place(build.span)
             build.emit(If(Call("gt", (length, room), BOOL), (Raise("RuntimeShapeError", message, (room, length)),)))
 
 
