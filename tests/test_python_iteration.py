@@ -6,6 +6,7 @@ import functools
 import gc
 import itertools
 import math
+import operator
 import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -1259,6 +1260,46 @@ def test_iterators_that_are_not_as_they_were(function):
         match=r"gone through|has changed|changes the list|is held in|loop changes|items change|:= of an iterator",
     ):
         grad(function, jit=False)(np.array([0.5, -1.0, 2.0]))
+
+
+class Body(NamedTuple):
+    mass: Any
+    place: Any
+
+
+class Link(NamedTuple):
+    body: Body
+    length: Any
+
+    def pull(self, k):
+        return k * self.length * self.body.mass
+
+
+SECOND = operator.itemgetter(1)
+
+
+def by_their_getters(x):
+    pairs = [(k, v * v) for k, v in enumerate(x)]
+    links = [Link(Body(x[0], 1.0), x[1]), Link(Body(x[2], x[3]), x[0])]
+    first, last = operator.itemgetter(0, -1)(x)
+    heaviest = max(links, key=operator.attrgetter("body.mass"))
+    nearest, length = operator.attrgetter("body.place", "length")(heaviest)
+    total = sum(map(operator.methodcaller("pull", k=2.0), links)) + nearest * length
+    return total + first * last + sum(k * j * v for k, (j, v) in enumerate(sorted(pairs, key=SECOND)))
+
+
+def at_the_least_of_all(x):
+    squares = [v * v for v in x]
+    k = min(range(len(x)), key=x.__getitem__)
+    j = max(range(len(x)), key=squares.__getitem__)
+    return x[k] * j + squares[j] * x[0]
+
+
+@pytest.mark.parametrize("function", [by_their_getters, at_the_least_of_all], ids=lambda f: f.__name__)
+def test_getters_are_functions(function: Callable[..., Any]) -> None:
+    f = grad(function, jit=False)
+    np.testing.assert_allclose(f(X), function(X), rtol=1e-14)
+    check_grad(f, X)
 
 
 def states_of_a_network(x, w):

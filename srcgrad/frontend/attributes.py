@@ -127,7 +127,7 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
             return complex_numbers.imag(build, owner)
         case "flat" if isinstance(owner, ArrayValue):
             return flat.elements(build, owner)
-    if name in METHODS or name in compositions.METHODS:
+    if name in METHODS or name in compositions.METHODS or (name == "__getitem__" and owner_dims):
         return Method(owner, name)
     return build.refuse(f"the attribute .{name} of {'an array' if owner_dims else 'a number'} is not supported")
 

@@ -6,8 +6,8 @@ import ast
 import enum
 import functools
 import inspect
-import itertools
 import math
+import operator
 import sys
 from types import MethodType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -329,6 +329,12 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
     if isinstance(target, functools.partial):
         first, named = held_by(interpreter, target)
         return apply(interpreter, Static(target.func), [*first, *args], named | kwargs)
+    if isinstance(target, (operator.itemgetter, operator.attrgetter)):
+        reduced: Any = target.__reduce__()  # what makes such a one, and of what
+        kind, keys = reduced
+        if all(isinstance(key, (int, str)) for key in keys):
+            getter = apply(interpreter, Static(kind), list(map(constant, keys)), {})
+            return apply(interpreter, getter, args, kwargs)
     if inspect.ismethod(target) and not _is_library(target):
         return apply(interpreter, Static(target.__func__), [Static(target.__self__), *args], kwargs)
     if is_simple_object(target) and callable(target):
@@ -384,7 +390,7 @@ def of_python_itself(interpreter: Interpreter, target: Any, args: list[Any]) -> 
 def of_python(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A function of Python's: evaluated now where its arguments are known numbers, else what it means."""
     are_known = args and not kwargs and all(isinstance(value, Scalar) and value.is_constant for value in args)
-    if are_known and target is not itertools.count:  # which makes no number
+    if are_known and not isinstance(target, type):  # count, itemgetter: these make no numbers
         return unknown(interpreter, target, args, kwargs)
     if target in TOO_LARGE and any(isinstance(a, Scalar) and python_raises.may_vary(interpreter, a) for a in args):
         interpreter.build.refuse(f"math.{target.__name__} may have more than 64 bits")
@@ -449,6 +455,8 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
         return lifted.call(interpreter, owner, name, args, kwargs)
     if computed_attributes.are_fields(owner):
         return computed_attributes.method(interpreter, owner, name, args, kwargs)
+    if name == "__getitem__":
+        return apply(interpreter, Static(operator.getitem), [owner, *args], kwargs)
     if isinstance(owner, (TupleValue, Items)) and name in compositions.SEARCHES and not records.is_dict(owner):
         if operators.is_known(owner) and all(map(operators.is_known, args)):
             return constant(getattr(operators.plain(owner), name)(*map(operators.plain, args)))

@@ -173,6 +173,31 @@ def item_of(x, k):
     return x[k]
 
 
+@python_means(operator.itemgetter)
+def item_getter(key, *more):
+    if more:
+        return lambda value: tuple([value[k] for k in (key, *more)])
+    return lambda value: value[key]
+
+
+@python_means(operator.attrgetter)
+def attribute_getter(name, *more):
+    if more:
+        return lambda value: tuple([attribute_at(value, way) for way in (name, *more)])
+    return lambda value: attribute_at(value, name)
+
+
+def attribute_at(value, way):
+    for name in way.split("."):
+        value = getattr(value, name)
+    return value
+
+
+@python_means(operator.methodcaller)
+def method_caller(name, /, *args, **named):
+    return lambda value: getattr(value, name)(*args, **named)
+
+
 @python_means(operator.contains)
 def holds(items, x):
     return x in items
