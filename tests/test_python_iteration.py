@@ -1295,8 +1295,12 @@ def at_the_least_of_all(x):
     return x[k] * j + squares[j] * x[0]
 
 
-@pytest.mark.parametrize("function", [by_their_getters, at_the_least_of_all], ids=lambda f: f.__name__)
-def test_getters_are_functions(function: Callable[..., Any]) -> None:
+def some_of_them(x):
+    return sum(itertools.compress(x * x, x > 0.6)) + sum(itertools.compress(x, [1, 0, 1]))
+
+
+@pytest.mark.parametrize("function", [by_their_getters, at_the_least_of_all, some_of_them], ids=lambda f: f.__name__)
+def test_getters_and_selectors(function: Callable[..., Any]) -> None:
     f = grad(function, jit=False)
     np.testing.assert_allclose(f(X), function(X), rtol=1e-14)
     check_grad(f, X)

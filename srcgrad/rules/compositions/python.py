@@ -64,6 +64,11 @@ def dropped_while(predicate, iterable):
     return kept
 
 
+@python_means(itertools.compress)
+def selected(data, selectors):
+    return [item for item, is_in in zip(data, selectors) if is_in]  # noqa: B905 (it ends with the shorter one)
+
+
 @means(np.fromiter)
 def from_items(iter, dtype, count=-1):
     out = np.array(list(iter), dtype)
