@@ -98,6 +98,18 @@ def test_interp_of_an_array_among_points_in_no_order() -> None:
     """What NumPy makes of a number goes by the one before it."""
     with pytest.raises(ValueError, match="needs xp to be increasing"):
         grad(INTERPS[0], jit=False)(np.array([0.5, 1.5]), np.array([0.0, 2.0, 1.0]), np.ones(3))
+    assert grad(INTERPS[0], jit=False)(np.zeros(0), np.array([0.0, 2.0, 1.0]), np.ones(3)).shape == (0,)
+
+
+@pytest.mark.parametrize("function", INTERPS)
+def test_interp_of_small_integers_and_beside_nan(function: Callable[..., Any]) -> None:
+    f, x = grad(function, wrt="x", jit=False), np.array([50.0, 150.0])
+    xp, fp = np.array([0, 100, 200], np.uint8), np.array([200, 100, 0], np.uint8)
+    np.testing.assert_array_equal(f(x, xp, fp), function(x, xp, fp))
+    np.testing.assert_array_equal(f.backward(x, xp, fp, np.ones(2)), [-1.0, -1.0])
+    with_nan = np.array([0.0, 100.0, np.nan])
+    if function is interp_of_numbers:
+        np.testing.assert_array_equal(f(x, with_nan, fp), function(x, with_nan, fp))
 
 
 def doses_in_their_order(x, y):

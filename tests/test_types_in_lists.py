@@ -530,3 +530,25 @@ def test_pythons_numbers_beside_float32_compiled() -> None:
     f, x = grad(in_a_table), np.array([0.5, 1.25, 2.0], np.float32)
     assert all_equal(f(x), in_a_table(x))
     check_grad(f, x)
+
+
+def made_anew_from_float32(x):
+    products = [1] * len(x)
+    for i in range(len(x)):
+        products = [v * x[i] for v in products]
+    return sum(products)
+
+
+def pairs_made_anew_from_float32(x):
+    pairs = [(1.0, 2.0)] * len(x)
+    for i in range(len(x)):
+        pairs = [(b * x[i], a * x[0]) for a, b in pairs]
+    total = 0.0
+    for a, b in pairs:
+        total += a * b
+    return total
+
+
+@pytest.mark.parametrize("function", [made_anew_from_float32, pairs_made_anew_from_float32])
+def test_lists_of_pythons_numbers_that_are_float32_later(function: Any) -> None:
+    check_grad(grad(function, jit=False), np.array([0.5, 1.25, 2.0], np.float32))

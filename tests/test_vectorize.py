@@ -117,6 +117,21 @@ def beside_a_float32(x):
     return np.vectorize(lambda v: v * THIRD)(x) + np.vectorize(lambda v: 0.1 * v + 0.2)(x.astype(np.float32))
 
 
+def with_a_number_of_numpys(x, k):
+    return np.vectorize(lambda v, one: v * (one * one))(x, k[0])
+
+
+def with_a_list_of_them(x, k):
+    return np.vectorize(lambda v, one: v * (one * one))(x, one=[np.int8(100), np.int8(2), np.int8(7)])
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize("function", [with_a_number_of_numpys, with_a_list_of_them])
+def test_numpys_numbers_that_are_no_array_stay_what_they_are(function: Callable[..., Any]) -> None:
+    x, k = np.array([0.5, 1.5, 2.0]), np.array([100, 2, 3], np.int8)
+    np.testing.assert_array_equal(grad(function, jit=False)(x, k), function(x, k))
+
+
 @pytest.mark.filterwarnings("ignore:overflow")  # of NumPy, asking for the type of the first
 @pytest.mark.parametrize("function", [of_small_integers, of_small_integers_by_name, beside_a_float32])
 def test_it_computes_with_pythons_numbers(function: Callable[..., Any]) -> None:

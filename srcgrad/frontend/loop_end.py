@@ -270,6 +270,7 @@ class _Comparison:
         if found != known or not isinstance(entry, Items):
             raise Relisted(name, *found)
         x, y = growing_lists.as_rows(interpreter, name, entry, end)
+        y = cast_value(y, x.dtype)
         if x.element != y.element or x.dims != y.dims:
             self.growing |= {name} if entry.grows else set()
             self.relisted.append((name, entry.rows, y))

@@ -73,13 +73,18 @@ def vectorized(pyfunc, *args, **named):
     if arrays[0].ndim > 0 and arrays[0].size == 0:
         raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
     types = types_of_results(pyfunc, [c[0] for c in columns[:n]], {k: columns[n + j][0] for j, k in enumerate(keys)})
+    keep = tuple([keeps_numpys(a) for a in (*args, *named.values())])
     if arrays[0].ndim == 0:
-        first, others = [c[0].item() for c in columns[:n]], {k: columns[n + j][0].item() for j, k in enumerate(keys)}
+        first = [items_of(columns[j], 0, keep[j]) for j in range(n)]
+        others = {k: items_of(columns[n + j], 0, keep[n + j]) for j, k in enumerate(keys)}
         one = of_types(pyfunc(*first, **others), types)
         return tuple(map(np.asarray, one)) if isinstance(one, tuple) else np.asarray(one)
     made = [
         of_types(
-            pyfunc(*[c[i].item() for c in columns[:n]], **{k: columns[n + j][i].item() for j, k in enumerate(keys)}),
+            pyfunc(
+                *[items_of(columns[j], i, keep[j]) for j in range(n)],
+                **{k: items_of(columns[n + j], i, keep[n + j]) for j, k in enumerate(keys)},
+            ),
             types,
         )
         for i in range(arrays[0].size)
@@ -88,6 +93,17 @@ def vectorized(pyfunc, *args, **named):
         parts = [np.asarray([several[k] for several in made]) for k in range(len(made[0]))]
         return tuple(part.reshape(arrays[0].shape) for part in parts)
     return np.asarray(made).reshape(arrays[0].shape)
+
+
+def keeps_numpys(a):
+    """Are NumPy's numbers that are no array, and those in lists, handed on as they are?"""
+    if isinstance(a, (list, tuple)):
+        return np.asarray(a).dtype not in (np.dtype(np.int64), np.dtype(np.float64), np.dtype(np.bool_))
+    return isinstance(a, np.generic)
+
+
+def items_of(column, i, as_it_is):
+    return column[i] if as_it_is else column[i].item()
 
 
 @means(method=".elementwise")

@@ -45,7 +45,9 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     if len(xp) != len(fp):
         raise ValueError("fp and xp are not of the same length.")
     if period is None:
-        if np.ndim(x) > 0 and np.any(xp[1:] < xp[:-1]):  # of these NumPy makes what the order of x says
+        if (
+            np.ndim(x) > 0 and np.size(x) > 0 and np.any(xp[1:] < xp[:-1])
+        ):  # of these NumPy makes what the order of x says
             raise ValueError("np.interp of an array needs xp to be increasing: sort xp, and fp with it, first")
         return interpolated(np.asarray(x)[()], xp, fp, left, right)
     if period == 0:
@@ -65,8 +67,8 @@ def interpolated(x, xp, fp, left, right):
     place = last_up_to(xp, x) if np.ndim(x) == 0 else np.searchsorted(xp, x, side="right") - 1
     low = np.clip(place, 0, max(n - 2, 0))
     high = np.minimum(low + 1, n - 1)
-    width = xp[high] - xp[low]
-    rise = fp[high] - fp[low]
+    width = wide(xp[high]) - wide(xp[low])
+    rise = wide(fp[high]) - wide(fp[low])
     line = rise / np.where(width == 0, 1, width) * (x - xp[low]) + fp[low]
     inside = np.where(place < n - 1, line, fp[-1] + np.where(width > 0, line - fp[-1], 0.0))
     below = np.where(x < xp[0], fp[0] if left is None else left, inside)
@@ -74,21 +76,26 @@ def interpolated(x, xp, fp, left, right):
     return np.where(np.isnan(x) & (n > 1), x, result)  # of one point NumPy asks whether x is below or above
 
 
+def wide(a):
+    """Of float64, as NumPy computes: differences of small integers would wrap."""
+    return a if a.dtype.kind in "fc" else a.astype(np.float64)
+
+
 def last_up_to(xp, x):
     """The place of the last one that is not greater, as NumPy looks for it also where xp is in no order."""
     n = len(xp)
     low = 1
-    while low < min(n, 4) and not x < xp[low]:
+    while low < min(n, 4) and (x >= xp[low] if n <= 4 else not x < xp[low]):
         low += 1
     high = low
     if n > 4 and low == 4:
         low, high = 3, (9 if n > 10 and x < xp[9] else n)
     while low < high:
         middle = (low + high) // 2
-        if x < xp[middle]:
-            high = middle
-        else:
+        if x >= xp[middle]:
             low = middle + 1
+        else:
+            high = middle
     return low - 1
 
 
