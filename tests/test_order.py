@@ -292,6 +292,22 @@ def test_values_are_sorted_without_their_order(kind: str) -> None:
     assert "sort_rows(" in text and "argsort" not in text
 
 
+SOME_OF_THEM = [
+    lambda x: x[np.argsort(x)[:3]],
+    lambda x: x[np.argsort(x, kind="stable")][:4],
+    lambda x: x[np.argsort(x, kind="stable")],
+    lambda x: np.sort(x.reshape(4, -1), axis=0, kind="stable")[1:],
+]
+
+
+@pytest.mark.parametrize("function", SOME_OF_THEM)
+def test_a_part_of_an_order_and_zeros_of_both_signs(function: Callable[..., Any]) -> None:
+    for x in (np.random.default_rng(0).random(20), np.array([0.0, -0.0, np.nan, 1.0, -1.0, -np.nan] * 10)):
+        for f in (grad(function), grad(function, jit=False)):
+            np.testing.assert_array_equal(f(x), function(x))
+            np.testing.assert_array_equal(np.signbit(f(x)), np.signbit(function(x)))
+
+
 def test_an_order_that_is_needed_is_found() -> None:
     x = np.array([2.0, 1.0, 1.0, 0.5])
     box = np.random.default_rng(3).random((3, 4, 5))

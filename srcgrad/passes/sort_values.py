@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ..ir import affine
 from ..ir.expressions import Array, Expr, Load
 from ..ir.nodes import Alloc, Block, For, Function, Library, Stmt, Store
 from ..ir.walk import blocks, loads, statements, substitute, with_blocks
@@ -72,7 +73,7 @@ def _sorted(last: Sequence[Stmt], ahead: Sequence[Stmt], memory: Memory) -> Sequ
                 return last
             if not _is_the_same(gathered.read, Load(x, (*at[:-1], Load(order, at))), ahead):
                 return last
-            if at == gathered.own:
+            if at == gathered.own and all(map(affine.same, values.dims, order.dims)):
                 return [make, replace(find, routine="sort_rows", out=values)]
             rows = Array(memory.names.fresh("rows"), x.dtype, order.dims)
             turned = within(gathered.loops, (Store(values, gathered.own, Load(rows, at), span=nest.span),))

@@ -19,7 +19,7 @@ ABI = 0x2000000  # of all releases of NumPy 2, and so these numbers:
 GET_VERSION, GET_FUNCTIONS = 0, 365  # places in the table of NumPy's C interface
 QUICKSORT = 21 + 12  # the place in a PyArray_ArrFuncs: behind the casts, and what reads, compares and fills
 _ADDRESSES = ctypes.POINTER(ctypes.c_void_p)
-_INSIDE: Any = np._core._multiarray_umath  # type: ignore[attr-defined]
+_INSIDE: Any = getattr(getattr(np, "_core", None), "_multiarray_umath", None)
 
 
 def _register() -> frozenset[str]:
@@ -57,7 +57,7 @@ def _sorts(address: int, kind: str) -> bool:
 
 def _are_in_vectors() -> bool:
     """Do they use vector registers?  Where they don't, dealing numbers out by their digits takes half of the time."""
-    has = _INSIDE.__cpu_features__
+    has = getattr(_INSIDE, "__cpu_features__", {})
     return bool(has.get("X86_V3", has.get("AVX2")) or has.get("ASIMD"))
 
 

@@ -103,6 +103,9 @@ def order_by_words(order: Any, keys: Any) -> None:
     while some != 0:
         some >>= np.uint64(1)
         digits += 1
+    if digits <= DIGIT and lowest // DIGIT == (lowest + digits - 1) // DIGIT:  # one round, of few different numbers
+        order_by_digits(order, keys)
+        return
     while n > 1 << for_place:
         for_place += 1
     rest = max(digits + for_place - 64, 0)
@@ -195,12 +198,13 @@ def order_by_digits(out: Any, keys: Any) -> None:
 
 def sort_rows(out: Any, x: Any) -> None:
     """out[..., :] = x[..., :] sorted, nan last."""
-    out[...] = np.sort(x, axis=-1)
+    out[...] = np.sort(x, axis=-1, kind="stable")
 
 
 @overload(sort_rows)
 def _sort_rows(out, x):
     in_numpy = str(x.dtype) in SORTED
+    are_floats = isinstance(x.dtype, types.Float)
 
     def by_numpy(out, x):
         n = x.shape[-1]
@@ -210,6 +214,8 @@ def _sort_rows(out, x):
             for k in range(n):
                 to[i, k] = rows[i, k]
             sort_numbers(to[i])
+            if are_floats:
+                _put_as_they_stood(to[i], rows[i])
 
     def by_their_order(out, x):
         n = x.shape[-1]
@@ -221,6 +227,31 @@ def _sort_rows(out, x):
                 to[i, k] = rows[i, order[i, k]]
 
     return by_numpy if in_numpy else by_their_order
+
+
+@linked
+def _put_as_they_stood(y: Any, x: Any) -> None:
+    """y = x sorted, with the zeros of both signs, and what is nan, in their order in x: NumPy makes them alike."""
+    low, high = 0, y.size
+    while low < high:
+        middle = (low + high) // 2
+        if y[middle] < 0:
+            low = middle + 1
+        else:
+            high = middle
+    if low < y.size and y[low] == 0:
+        for k in range(x.size):
+            if x[k] == 0:
+                y[low] = x[k]
+                low += 1
+    end = y.size
+    while end > 0 and np.isnan(y[end - 1]):
+        end -= 1
+    if end < y.size:
+        for k in range(x.size):
+            if np.isnan(x[k]):
+                y[end] = x[k]
+                end += 1
 
 
 @linked
