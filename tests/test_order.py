@@ -125,7 +125,12 @@ def corners_in_their_order(x, y):
     return sum((a - c) * (b + d) for (a, b), (c, d) in zip(corners, corners[1:], strict=False))
 
 
-@pytest.mark.parametrize("function", [doses_in_their_order, corners_in_their_order])
+def by_stamps_with_many_digits(x, y):
+    stamps = sorted([(1_700_000_000_000_000_001, x[0]), (1_700_000_000_000_000_000, x[1]), (2**60, x[2])], reverse=True)
+    return sum(k * v * y[k] for k, (_, v) in enumerate(stamps))
+
+
+@pytest.mark.parametrize("function", [doses_in_their_order, corners_in_their_order, by_stamps_with_many_digits])
 @pytest.mark.parametrize("x", [(0.5, 0.3, 0.9), (0.5, 0.5, 0.3)])
 def test_tuples_of_numbers_are_sorted(function: Callable[..., Any], x: Any) -> None:
     """Where the first ones are equal, the second ones decide."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from srcgrad.rules.compositions.registry import means, python_means, searches
+from srcgrad.rules.compositions.registry import is_constant, means, python_means, searches
 
 
 @python_means(filter)
@@ -325,7 +325,15 @@ def largest(items, key, *default):
 def ordered(items, key, reverse):
     """sorted(items, key=key, reverse=reverse), of numbers or tuples; equal keys stay in order, in reverse too."""
     items = list(items)
-    keys = np.array(items if key is None else [key(item) for item in items])
+    made = items if key is None else [key(item) for item in items]
+    if is_constant(len(items)) and len(items) > 0 and isinstance(made[0], tuple):  # whole numbers keep all digits
+        made = made[::-1] if reverse else made
+        places = np.arange(len(items))
+        for k in tuple(range(len(made[0])))[::-1]:  # the first decides last
+            places = places[np.argsort(np.array([each[k] for each in made])[places], kind="stable")]
+        places = len(items) - 1 - places[::-1] if reverse else places
+        return [items[k] for k in places]
+    keys = np.array(made)
     keys = keys[::-1] if reverse else keys
     if keys.ndim == 1:
         places = np.argsort(keys, kind="stable")
