@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import srcgrad
-from srcgrad import grad
+from srcgrad import UnsupportedError, grad
 from srcgrad.runtime.order import FEW, FEW_TO_SORT, argsort, order_by_digits, order_by_words
 from srcgrad.testing import check_grad
 
@@ -123,6 +123,14 @@ def corners_in_their_order(x, y):
     corners = [(x[0], y[0]), (x[1], y[1]), (x[2], y[2])]
     corners.sort(reverse=True)
     return sum((a - c) * (b + d) for (a, b), (c, d) in zip(corners, corners[1:], strict=False))
+
+
+def test_lists_of_numbers_are_not_compared_by_python() -> None:
+    def smallest(x):
+        return sorted([[x[0], 1], [x[1], 2]])[0][0]
+
+    with pytest.raises(UnsupportedError, match="items or keys that are lists"):
+        grad(smallest)(np.ones(2))
 
 
 def by_stamps_with_many_digits(x, y):
