@@ -33,7 +33,7 @@ from srcgrad.frontend.numpy.table import METHODS, TABLE
 from srcgrad.frontend.without_rules import name_of
 from srcgrad.ir.expressions import Expr, Var
 from srcgrad.ir.walk import rewrite
-from srcgrad.passes.zeros_chosen import chosen
+from srcgrad.passes.reverse_mode.zeros_chosen import chosen
 from srcgrad.rules import compositions, names
 from srcgrad.rules.scalar import PRIMITIVES, UNKNOWN, Primitive
 from srcgrad.rules.user import stop_gradient

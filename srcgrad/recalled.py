@@ -43,7 +43,8 @@ from srcgrad.frontend.outside import (
 from srcgrad.frontend.parameters import array_defaults
 from srcgrad.frontend.seeds import LIKE_THE_OUTPUT
 from srcgrad.frontend.types import ArrayType, ScalarType, StaticType, TupleType
-from srcgrad.pipeline import Capture, Generated, Options
+from srcgrad.options import Options
+from srcgrad.pipeline import Capture, Generated
 
 REMEMBERED = 64  # modules, those generated last
 ENOUGH = 2  # values of a number that goes on changing

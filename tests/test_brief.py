@@ -8,7 +8,8 @@ import pytest
 from srcgrad import grad
 from srcgrad.backends.brief import ALWAYS
 from srcgrad.frontend.arguments import type_of
-from srcgrad.pipeline import Options, generate
+from srcgrad.options import Options
+from srcgrad.pipeline import generate
 
 
 def polynomial(x):

@@ -532,7 +532,7 @@ def test_what_is_read_in_between_is_the_number_that_was_stored():
     from srcgrad.ir import affine
     from srcgrad.ir.expressions import FLOAT64, INT64, Array, Dim, Load, Var
     from srcgrad.ir.nodes import AddTo, Alloc, Assign, For, Store
-    from srcgrad.passes.store_once import _Stores
+    from srcgrad.passes.gpu.store_once import _Stores
 
     n, i, j, g = Dim("x", 0), Var("i", INT64), Var("j", INT64), Var("g", FLOAT64)
     x, a, b = (Array(name, FLOAT64, (n,)) for name in "xab")

@@ -20,7 +20,7 @@ from ..ir.expressions import Expr, Load, Var
 from ..ir.names import Names
 from ..ir.nodes import Assign, Block, If, Kernel, Stmt
 from ..ir.walk import statements
-from ..passes.interior import LONG_ROWS
+from ..passes.gpu.interior import LONG_ROWS
 from .several_elements import REGISTERS, SIMPLE, Reader
 
 

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from ..analysis.signs import signs_of
 from ..errors import place as error_place
 from ..ir import affine
 from ..ir.expressions import Const, Dim, Expr, Load, Span, Var
+from ..ir.info import memory_of
 from ..ir.nodes import AddTo, Alloc, For, Function, Stmt, Store, Subscript, View, While
 from ..ir.walk import counts_upwards, expressions, loads, statements
-from ..passes.info import memory_of
-from ..passes.signs import signs_of
 from .source import is_comment
 
 

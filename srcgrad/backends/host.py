@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby
 
+from ..analysis.effects import names_of_its_own
 from ..ir import affine
 from ..ir.expressions import Array, Const, Expr, Var
 from ..ir.nodes import (
@@ -44,8 +45,7 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from ..passes.clear_together import is_cleared, that_last
-from ..passes.effects import names_of_its_own
+from ..passes.gpu.clear_together import is_cleared, that_last
 from .expressions import expression_text
 from .kept_arrays import Kept
 from .kernel_text import Lines, lines_of

@@ -18,8 +18,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from ..analysis.extremes import NEUTRAL
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Array, Call, Dim, Expr, Load, Span, Var, both
+from ..ir.info import memory_at_a_time, memory_of, roots_of
 from ..ir.nodes import (
     LANE,
     TURN,
@@ -53,9 +55,7 @@ from ..ir.walk import (
     subexpressions,
     targets,
 )
-from ..passes.extremes import NEUTRAL
-from ..passes.info import memory_at_a_time, memory_of, roots_of
-from ..passes.offload import FIRST_LANE
+from ..passes.gpu.offload import FIRST_LANE
 from .block_sums import cleared, flushed, place_in_block, shared_arrays, zero
 from .branches_read_first import branches_read_first
 from .grid_sums import DONE, Sum, made_one

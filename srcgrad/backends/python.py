@@ -15,6 +15,7 @@ from functools import cache, lru_cache
 from itertools import islice
 from typing import Any
 
+from ..analysis.effects import sums_in_order
 from ..ir import affine
 from ..ir.expressions import INT64, Array, Call, Expr, Load, Var
 from ..ir.nodes import (
@@ -48,7 +49,6 @@ from ..ir.nodes import (
     leaves,
 )
 from ..ir.walk import statements
-from ..passes.effects import sums_in_order
 from ..rules.costs import stays_scalar
 from ..rules.device import ARRAY_NAMES, HOST_NAMES, LIBRARY
 from ..rules.device import NAMES as DEVICE_NAMES

@@ -52,7 +52,7 @@ from ..ir.walk import (
     targets,
     variables,
 )
-from ..passes.held_rows import is_short
+from ..passes.gpu.held_rows import is_short
 from .kernel_text import Lines, lines_of, local_array
 
 Reads = tuple[tuple[Array, Expr], ...]  # places for an element of each turn, and what is read there

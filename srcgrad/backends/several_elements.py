@@ -47,7 +47,7 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from ..passes.interior import COMPARISONS, parts_of
+from ..passes.gpu.interior import COMPARISONS, parts_of
 from ..rules.costs import additions
 from .in_common import in_common
 from .kernel_text import Lines, said
