@@ -25,7 +25,7 @@ import scipy.stats
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from srcgrad.backends.expressions import expression_text
+from srcgrad.emit.expressions import expression_text
 from srcgrad.frontend.arithmetic import TAKE_COMPLEX
 from srcgrad.frontend.builtins_of_python import BUILTINS
 from srcgrad.frontend.numpy import random_numbers

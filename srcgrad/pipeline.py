@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .backends.facts import Facts
-from .backends.kernels import Form
-from .backends.python import emit
 from .both_sweeps import Memory, both_sweeps
 from .deep import deeper_if_need_be
+from .emit.facts import Facts
+from .emit.gpu.kernels import Form
+from .emit.python import emit
 from .errors import OptionError
 from .frontend.function import Interpreted, interpret
 from .frontend.outside import Place

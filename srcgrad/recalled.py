@@ -22,8 +22,8 @@ import numpy as np
 
 from srcgrad.arguments import is_simple_object
 from srcgrad.assumptions import picture
-from srcgrad.backends.kernels import Form
 from srcgrad.binding import Given
+from srcgrad.emit.gpu.kernels import Form
 from srcgrad.errors import SrcgradError
 from srcgrad.frontend.arguments import type_of
 from srcgrad.frontend.outside import (

@@ -22,7 +22,7 @@ import scipy.special
 from support import from_text
 
 from srcgrad import grad, runtime
-from srcgrad.backends.expressions import expression_text
+from srcgrad.emit.expressions import expression_text
 from srcgrad.ir.expressions import BOOL, FLOAT32, FLOAT64, INT64, Call, Const, Expr, Var, less, select
 from srcgrad.passes import order
 from srcgrad.rules import names

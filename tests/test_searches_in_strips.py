@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from srcgrad import grad
-from srcgrad.backends.brief import STEPS, longest_brief
 from srcgrad.both_sweeps import Memory
+from srcgrad.emit.brief import STEPS, longest_brief
 from srcgrad.frontend.types import ArrayType
 from srcgrad.options import Options
 from srcgrad.passes import order

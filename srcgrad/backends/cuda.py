@@ -24,8 +24,8 @@ from numba.core.serialize import dumps
 
 from srcgrad.arguments import leaf_type
 from srcgrad.backends import files
-from srcgrad.backends.kernels import Form
 from srcgrad.backends.plain import STRONG, flat_results, rebuild
+from srcgrad.emit.gpu.kernels import Form
 from srcgrad.errors import ArgumentError, DeviceError
 from srcgrad.frontend.outputs import type_leaves
 from srcgrad.frontend.types import ArrayType, ScalarType, TupleType

@@ -23,11 +23,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from ..ir import affine
-from ..ir.expressions import BOOL, Call, Const, Expr, Var
-from ..ir.names import Names
-from ..ir.nodes import AddTo, AtomicAdd, Block, For, If, Kernel, Stmt
-from ..ir.walk import loads, rewrite_block, statements, variables
+from ...ir import affine
+from ...ir.expressions import BOOL, Call, Const, Expr, Var
+from ...ir.names import Names
+from ...ir.nodes import AddTo, AtomicAdd, Block, For, If, Kernel, Stmt
+from ...ir.walk import loads, rewrite_block, statements, variables
 from .block_sums import folded
 from .in_common import changed_by, in_common
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..ir.expressions import Array, Const, Var
-from ..ir.nodes import AtomicAdd, Kernel, Stmt
-from ..ir.walk import expressions, loads, statements, targets
-from .expressions import expression_text
+from ...ir.expressions import Array, Const, Var
+from ...ir.nodes import AtomicAdd, Kernel, Stmt
+from ...ir.walk import expressions, loads, statements, targets
+from ..expressions import expression_text
 from .kernel_text import of_lane
 
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..analysis.extremes import NEUTRAL
-from ..ir.expressions import Const, Var
+from ...analysis.extremes import NEUTRAL
+from ...ir.expressions import Const, Var
+from ..expressions import expression_text
 from .block_sums import folded, zero
-from .expressions import expression_text
 from .kernel_text import chosen
 from .rows_together import Form
 

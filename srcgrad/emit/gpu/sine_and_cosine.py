@@ -14,9 +14,9 @@ from functools import partial
 
 import numpy as np
 
-from ..ir.expressions import LAZY, Array, Call, Expr, Var
-from ..ir.nodes import Assign, Block, Stmt
-from ..ir.walk import (
+from ...ir.expressions import LAZY, Array, Call, Expr, Var
+from ...ir.nodes import Assign, Block, Stmt
+from ...ir.walk import (
     blocks,
     children,
     expressions,

@@ -68,10 +68,10 @@ from .expressions import (
     vectorises,
 )
 from .facts import Facts, facts_about
-from .host import with_kernels
+from .gpu.host import with_kernels
+from .gpu.kernel_text import Lines
+from .gpu.kernels import Definition, Form
 from .indentation import flattened
-from .kernel_text import Lines
-from .kernels import Definition, Form
 from .lending import Borrow, Called, with_lending
 from .source import MARK, lines_of_statements, to_source
 from .threads import with_threads

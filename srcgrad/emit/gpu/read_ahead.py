@@ -24,22 +24,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 
-from ..ir import affine
-from ..ir.expressions import Array, Expr, Load, Var
-from ..ir.nodes import (
-    TURN,
-    Assign,
-    AtomicAdd,
-    Block,
-    For,
-    If,
-    Lanes,
-    Raise,
-    Stmt,
-    Store,
-    While,
-)
-from ..ir.walk import (
+from ...ir import affine
+from ...ir.expressions import Array, Expr, Load, Var
+from ...ir.nodes import TURN, Assign, AtomicAdd, Block, For, If, Lanes, Raise, Stmt, Store, While
+from ...ir.walk import (
     expressions,
     loads,
     map_expressions,
@@ -52,7 +40,7 @@ from ..ir.walk import (
     targets,
     variables,
 )
-from ..passes.gpu.held_rows import is_short
+from ...passes.gpu.held_rows import is_short
 from .kernel_text import Lines, lines_of, local_array
 
 Reads = tuple[tuple[Array, Expr], ...]  # places for an element of each turn, and what is read there

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ..ir.expressions import BOOL, INT64, Array, Expr, Var
-from ..ir.nodes import Block, Function, Kernel, Pick, Run, Subscript, Transpose, View
-from ..ir.walk import arrays_read, expressions, statements, subexpressions, targets
+from ...ir.expressions import BOOL, INT64, Array, Expr, Var
+from ...ir.nodes import Block, Function, Kernel, Pick, Run, Subscript, Transpose, View
+from ...ir.walk import arrays_read, expressions, statements, subexpressions, targets
 from .grid_sums import DONE
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..analysis.effects import names_of_its_own, names_used
-from ..ir.expressions import Array
-from ..ir.nodes import Alloc, Assign, Block, Comment, If, Kernel, Raise, Stmt, View
-from ..ir.walk import statements, targets
+from ...analysis.effects import names_of_its_own, names_used
+from ...ir.expressions import Array
+from ...ir.nodes import Alloc, Assign, Block, Comment, If, Kernel, Raise, Stmt, View
+from ...ir.walk import statements, targets
 from .kernels import reports
 
 

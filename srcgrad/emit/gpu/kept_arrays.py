@@ -13,12 +13,12 @@ u_then = kept_array(kept, kept_top, (u.shape[0],))
 
 from __future__ import annotations
 
-from ..analysis.effects import names_used
-from ..ir import affine
-from ..ir.expressions import Array
-from ..ir.nodes import Alloc, Block, Function, NewStack, Pop, Push, Seal, Stack, Unseal, View
-from ..ir.walk import blocks, statements
-from .expressions import expression_text
+from ...analysis.effects import names_used
+from ...ir import affine
+from ...ir.expressions import Array
+from ...ir.nodes import Alloc, Block, Function, NewStack, Pop, Push, Seal, Stack, Unseal, View
+from ...ir.walk import blocks, statements
+from ..expressions import expression_text
 from .kernel_text import text_of
 
 

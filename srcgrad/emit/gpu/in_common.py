@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from ..ir.expressions import Array, Expr, Load, Var
-from ..ir.names import Names
-from ..ir.nodes import Assign, Block, For, Kernel, Raise, Stmt
-from ..ir.walk import (
+from ...ir.expressions import Array, Expr, Load, Var
+from ...ir.names import Names
+from ...ir.nodes import Assign, Block, For, Kernel, Raise, Stmt
+from ...ir.walk import (
     expressions,
     loads,
     map_expressions,

@@ -18,11 +18,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ..analysis.extremes import NEUTRAL
-from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Array, Call, Dim, Expr, Load, Span, Var, both
-from ..ir.info import memory_at_a_time, memory_of, roots_of
-from ..ir.nodes import (
+from ...analysis.extremes import NEUTRAL
+from ...ir import affine
+from ...ir.expressions import BOOL, INT64, Array, Call, Dim, Expr, Load, Span, Var, both
+from ...ir.info import memory_at_a_time, memory_of, roots_of
+from ...ir.nodes import (
     LANE,
     TURN,
     TURNS,
@@ -45,7 +45,7 @@ from ..ir.nodes import (
     View,
     While,
 )
-from ..ir.walk import (
+from ...ir.walk import (
     arrays_read,
     expressions,
     map_expressions,
@@ -55,7 +55,7 @@ from ..ir.walk import (
     subexpressions,
     targets,
 )
-from ..passes.gpu.offload import FIRST_LANE
+from ...passes.gpu.offload import FIRST_LANE
 from .block_sums import cleared, flushed, place_in_block, shared_arrays, zero
 from .branches_read_first import branches_read_first
 from .grid_sums import DONE, Sum, made_one

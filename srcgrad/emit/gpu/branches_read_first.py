@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..ir.expressions import Expr, Load, Var
-from ..ir.names import Names
-from ..ir.nodes import Assign, Block, If, Kernel, Stmt
-from ..ir.walk import statements
-from ..passes.gpu.interior import LONG_ROWS
+from ...ir.expressions import Expr, Load, Var
+from ...ir.names import Names
+from ...ir.nodes import Assign, Block, If, Kernel, Stmt
+from ...ir.walk import statements
+from ...passes.gpu.interior import LONG_ROWS
 from .several_elements import REGISTERS, SIMPLE, Reader
 
 

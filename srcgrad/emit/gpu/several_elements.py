@@ -28,11 +28,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from ..ir import affine
-from ..ir.expressions import INT64, Array, Call, Const, Expr, Load, Var, all_of, both
-from ..ir.names import Names
-from ..ir.nodes import TURN, AddTo, Assign, Block, Comment, For, If, Kernel, LocalArray, Stmt, Store, While
-from ..ir.walk import (
+from ...ir import affine
+from ...ir.expressions import INT64, Array, Call, Const, Expr, Load, Var, all_of, both
+from ...ir.names import Names
+from ...ir.nodes import TURN, AddTo, Assign, Block, Comment, For, If, Kernel, LocalArray, Stmt, Store, While
+from ...ir.walk import (
     blocks,
     counts_upwards,
     expressions,
@@ -47,8 +47,8 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from ..passes.gpu.interior import COMPARISONS, parts_of
-from ..rules.costs import additions
+from ...passes.gpu.interior import COMPARISONS, parts_of
+from ...rules.costs import additions
 from .in_common import in_common
 from .kernel_text import Lines, said
 

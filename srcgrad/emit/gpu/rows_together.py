@@ -14,11 +14,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from ..ir import affine
-from ..ir.expressions import BOOL, Call, Load, Var
-from ..ir.nodes import AddTo, Assign, AtomicAdd, Block, Comment, Lanes, Stmt, Store, While
-from ..ir.walk import expressions, loads, statements
-from ..passes.gpu.offload import HELD_ROWS
+from ...ir import affine
+from ...ir.expressions import BOOL, Call, Load, Var
+from ...ir.nodes import AddTo, Assign, AtomicAdd, Block, Comment, Lanes, Stmt, Store, While
+from ...ir.walk import expressions, loads, statements
+from ...passes.gpu.offload import HELD_ROWS
 from .block_sums import zero
 from .kernel_text import Lines, chosen, lines_of, of_lane, text_of
 from .read_ahead import in_turns, stores, turns

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby
 
-from ..analysis.effects import names_of_its_own
-from ..ir import affine
-from ..ir.expressions import Array, Const, Expr, Var
-from ..ir.nodes import (
+from ...analysis.effects import names_of_its_own
+from ...ir import affine
+from ...ir.expressions import Array, Const, Expr, Var
+from ...ir.nodes import (
     Alloc,
     Block,
     Comment,
@@ -35,23 +35,14 @@ from ..ir.nodes import (
     View,
     While,
 )
-from ..ir.walk import (
-    arrays_read,
-    blocks,
-    expressions,
-    loads,
-    statements,
-    targets,
-    variables,
-    with_blocks,
-)
-from ..passes.gpu.clear_together import is_cleared, that_last
-from .expressions import expression_text
+from ...ir.walk import arrays_read, blocks, expressions, loads, statements, targets, variables, with_blocks
+from ...passes.gpu.clear_together import is_cleared, that_last
+from ..expressions import expression_text
+from ..views import view_text
 from .kept_arrays import Kept
 from .kernel_text import Lines, lines_of
 from .kernels import Definition, Form, Kernels, of_grid, reports
 from .last_block import with_last
-from .views import view_text
 
 
 def with_kernels(program: Function, form: Form) -> tuple[tuple[Definition, ...], Function]:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import UnsupportedError
-from ..ir import affine
-from ..ir.expressions import Array, Call, Const, Expr, Span, Var
-from ..ir.nodes import Block, Raise, Stack, Stmt
-from ..ir.walk import rewrite
-from ..rules.device import INSTEAD, spelling
-from .expressions import expression_text
+from ...errors import UnsupportedError
+from ...ir import affine
+from ...ir.expressions import Array, Call, Const, Expr, Span, Var
+from ...ir.nodes import Block, Raise, Stack, Stmt
+from ...ir.walk import rewrite
+from ...rules.device import INSTEAD, spelling
+from ..expressions import expression_text
 
 SHUFFLED = tuple(map(np.dtype, (np.int32, np.int64, np.float32, np.float64)))  # what threads pass on to others
 VALUES = 2  # where numbers of an error begin in the status of a program
