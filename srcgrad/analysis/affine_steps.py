@@ -29,7 +29,8 @@ from ..ir.walk import (
     with_fields,
     written_place,
 )
-from .effects import effects, is_private
+from .effects import effects
+from .lives import is_private
 
 MOST = 4  # numbers that are passed on
 

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Set
 from typing import Any
 
 from ..ir.nodes import Stmt
-from .effects import commutes, effects
+from .effects import effects
+from .meetings import commutes
 
 
 class Conflicts:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
 from ..ir import affine
-from ..ir.expressions import Array, Call, Const, Dim, Expr, Load, Var
+from ..ir.expressions import Array, Dim, Expr, Load, Var
 from ..ir.nodes import (
     AddTo,
     Assign,
@@ -51,7 +51,6 @@ from ..ir.walk import (
     with_fields,
 )
 from .remainders import Known, ahead_of, known_in, steady
-from .signs import Signs
 
 Index = tuple[Expr | None, ...]  # None: any
 QUIET = ("BoundsError", "DepthError", "LinAlgError")  # errors of which it does not matter which one comes first
@@ -370,40 +369,6 @@ def _note_writes(out: Effects, stmt: Stmt) -> None:
                     out.otherwise.add(item)
 
 
-# --------------------------------------------------------------------------------------------------------- questions
-
-
-def is_private(var: Var, block: tuple[Stmt, ...]) -> bool:
-    """Does every run of the block set the variable before it reads it?"""
-    for stmt in block:
-        seen = _raw(stmt)
-        if var not in seen.reads and var not in seen.writes:
-            continue
-        if isinstance(stmt, While) and stmt.trip == var:  # which is set before the condition is asked
-            return var not in effects(stmt.body).writes
-        if any(var in variables(e) for e in expressions(stmt)):
-            return False
-        if isinstance(stmt, AddTo) and stmt.target == var:
-            return False
-        if _sets(stmt, var):
-            return True
-        if isinstance(stmt, Rule):
-            if var in stmt.outputs:
-                return not any(var in variables(e) for e in stmt.inputs)
-            if not (is_private(var, stmt.forward) and is_private(var, stmt.adjoint)):
-                return False
-            continue
-        if isinstance(stmt, For) and stmt.index == var:
-            if var in effects(stmt.body).writes:
-                return False
-            continue
-        if not all(is_private(var, inner) for inner in blocks(stmt)):
-            return False
-        if is_set(var, (stmt,)):
-            return True
-    return True
-
-
 def is_loud(stmt: Stmt, quiet: Container[str]) -> bool:
     """Does the statement itself print, draw, or raise what is the user's?  `quiet`: functions that do not."""
     match stmt:
@@ -416,123 +381,18 @@ def is_loud(stmt: Stmt, quiet: Container[str]) -> bool:
     return False
 
 
-def _sets(stmt: Stmt, var: Var) -> bool:
-    match stmt:
-        case Assign(var=target) | Pop(target=target) | While(trip=target):
-            return target == var
-        case Invoke(outs=outs):
-            return var in outs
-    return False
-
-
-def is_set(var: Var, block: tuple[Stmt, ...]) -> bool:
-    """Does every run of the block set the variable?"""
-    for stmt in block:
-        if _sets(stmt, var):
-            return True
-        if isinstance(stmt, If) and is_set(var, stmt.then) and is_set(var, stmt.orelse):
-            return True
-    return False
-
-
-def is_dead(var: Var, later: tuple[tuple[Stmt, ...], ...], is_result: bool) -> bool:
-    """Does nobody read what the variable is now?  `later`: the blocks that run from here on, in their order."""
-    for block in later:
-        if not is_private(var, block):
-            return False
-        if is_set(var, block):
-            return True
-    return not is_result
-
-
 def sums_in_order(block: Block) -> set[Var]:
     """The sums that are to be taken in the user's order, which rounding can tell from others."""
     inside = effects(block)
     return {var for var in inside.sums & inside.strict if var.dtype.kind in "fc"}
 
 
-def commutes(x: Effects, y: Effects, roots: Mapping[str, str]) -> bool:
-    """Can the two change places, to the last bit of the user's sums?  (Told by whole arrays and scalars.)"""
-    if x.is_visible and y.is_visible:
-        return False
-    shared = (x.writes & (y.reads | y.writes)) | (y.writes & x.reads)
-    if shared - (x.ours & y.ours) - (x.indices & y.indices):
-        return False
-    if (x.views and x.views.keys() & y.names()) or (y.views and y.views.keys() & x.names()):
-        return False
-    if _makes_what_is_viewed(x, y, roots) or _makes_what_is_viewed(y, x, roots):
-        return False
-    (wrote_x, touched_x), (wrote_y, touched_y) = x.memory_by(roots), y.memory_by(roots)
-    clash = wrote_x & touched_y | wrote_y & touched_x
-    touches = (*x.accesses, *y.accesses) if clash else ()
-    return all(a.adds and a.ours for a in touches if roots.get(a.array.name, a.array.name) in clash)
-
-
-def _makes_what_is_viewed(x: Effects, y: Effects, roots: Mapping[str, str]) -> bool:
-    """Does the one allocate memory of which the other makes a view, or asks the length?  (Neither touches any.)"""
-    made = x.allocated
-    bases = (view.base.name for view in y.views.values()) if made else ()
-    return bool(made & y.shapes) or any(name in made or roots.get(name, name) in made for name in bases)
-
-
-def meet_in_one_iteration(a: Access, b: Access, loop: For, changed: set[Var], signs: Signs) -> bool:
-    """Do two accesses that meet in one element do so in one iteration of the loop?
-
-    `changed` are the variables that the loop's body sets: their values differ from iteration to iteration.
-    """
-    if a.array != b.array:
-        return False
-    return any(
-        p is not None
-        and q is not None
-        and (runs_along(p, loop.index, changed) or _counts(p, loop, changed))
-        and affine.same(p, q)
-        and signs.is_apart(p, a.array, axis, loop)
-        for axis, (p, q) in enumerate(zip(a.index, b.index, strict=True))
-    )
-
-
-def _counts(part: Expr, loop: For, changed: set[Var]) -> bool:
-    """Is it the number of the iteration, in a loop by more than one: (i - start) // 2?"""
-    terms, _ = affine.affine(part)
-    along = [term for term, _ in terms if loop.index in variables(term)]
-    match along:
-        case [Call(op="floordiv", args=(x, by))]:
-            count = dict(affine.affine(x)[0]).get(loop.index, 0)
-            others = (term for term, _ in (*terms, *affine.affine(x)[0]) if term not in (along[0], loop.index))
-            return _goes_by(count, loop.step, by) and not any(
-                loads(term) or variables(term) & (changed | {loop.index}) for term in (by, *others)
-            )
-    return False
-
-
-def _goes_by(count: int, step: Expr, by: Expr) -> bool:
-    """Is so many times the step a multiple of `by`, and not 0?"""
-    if isinstance(step, Const) and isinstance(by, Const):
-        return bool(count * step.value != 0 and count * step.value % by.value == 0)
-    return count != 0 and affine.same(step, by)
-
-
-def runs_along(part: Expr, index: Var, changed: set[Var]) -> bool:
-    """Is this component another number in every iteration?  (Another element only as far as `Signs` can tell.)"""
-    terms, _ = affine.affine(part)
-    if not any(term == index for term, _ in terms):
-        return False
-    return all(term == index or not (variables(term) & (changed | {index}) or loads(term)) for term, _ in terms)
-
-
 __all__ = [
     "SIMPLE",
     "Access",
     "Effects",
-    "commutes",
     "effects",
-    "is_dead",
     "is_loud",
-    "is_private",
-    "is_set",
-    "meet_in_one_iteration",
-    "runs_along",
     "sums_in_order",
     "values_behind",
     "values_within",

@@ -13,7 +13,7 @@ from __future__ import annotations
 from ..ir.expressions import Call, Expr, Var, is_inexact
 from ..ir.nodes import Assign, Block, Comment, For
 from ..ir.walk import variables
-from .effects import is_private
+from .lives import is_private
 
 PYTHONS = ("max", "min")  # of a nan and a number the first
 IDEMPOTENT = ("maximum", "minimum", "or", "and", *PYTHONS)  # however often, and in whatever order

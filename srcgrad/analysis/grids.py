@@ -14,7 +14,8 @@ from ..ir import affine
 from ..ir.expressions import BOOL, Array, Call, Const, Expr, Load, Var, both
 from ..ir.nodes import AddTo, Alloc, Assign, Block, Comment, CopyTo, For, Function, If, Stmt, Store, Swap, While, leaves
 from ..ir.walk import blocks, loads, statements, targets, variables, with_blocks
-from .effects import is_set, names_used, touched
+from .effects import names_used, touched
+from .lives import is_set
 
 BY_ELEMENT = (AddTo, Alloc, Assign, CopyTo, For, If, Store, Swap, While)  # what may touch memory whose names change
 

@@ -27,7 +27,8 @@ from ..ir.nodes import (
     leaves,
 )
 from ..ir.walk import arrays_read, blocks, expressions, loads, statements, targets, variables
-from .effects import effects, runs_along
+from .effects import effects
+from .meetings import runs_along
 from .signs import Signs
 
 

@@ -51,8 +51,10 @@ from ..ir.walk import expressions, loads, statements, subexpressions, targets, v
 from .apart import Apart, Bounded
 from .compressed_rows import Rows, rows_of
 from .defined_indices import accesses_by_definition
-from .effects import Access, Effects, effects, is_dead, is_private, meet_in_one_iteration, touched
+from .effects import Access, Effects, effects, touched
 from .lengths import lengths_of
+from .lives import is_dead, is_private
+from .meetings import meet_in_one_iteration
 from .signs import Signs, extremes
 
 # What may run in any order.

@@ -6,7 +6,8 @@ from ..ir.expressions import Call, Load
 from ..ir.nodes import AddTo, Assign, Block, Comment, CopyTo, For, If, Library, Stmt, Store, View
 from ..ir.walk import expressions, statements, subexpressions
 from ..rules.costs import may_raise
-from .effects import effects, is_dead
+from .effects import effects
+from .lives import is_dead
 
 SILENT = (AddTo, Assign, Comment, CopyTo, For, If, Store, View)
 PRODUCTS = ("matmul", "add_matmul", "matvec", "add_matvec")  # of matrices: they fail at no value

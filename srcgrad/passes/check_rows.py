@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import reduce
 
-from ..analysis.effects import effects, runs_along
+from ..analysis.effects import effects
 from ..analysis.known_here import arrays_made
 from ..analysis.lengths import lengths_of
+from ..analysis.meetings import runs_along
 from ..errors import place
 from ..ir import affine
 from ..ir.expressions import INT64, Expr, Load, Var, both, compare, either, less, select

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Set
 from dataclasses import replace
 
-from ..analysis.effects import Access, Effects, effects, meet_in_one_iteration, names_used
+from ..analysis.effects import Access, Effects, effects, names_used
+from ..analysis.meetings import meet_in_one_iteration
 from ..analysis.signs import extremes, signs_of
 from ..ir import affine
 from ..ir.expressions import Array, Const, Dim, Expr, Var

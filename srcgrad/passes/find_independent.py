@@ -18,18 +18,10 @@ from types import MappingProxyType
 
 from ..analysis.apart import Apart, Bounded
 from ..analysis.defined_indices import accesses_by_definition
-from ..analysis.effects import (
-    Access,
-    Effects,
-    effects,
-    is_dead,
-    is_private,
-    meet_in_one_iteration,
-    uses,
-    values_behind,
-    values_within,
-)
+from ..analysis.effects import Access, Effects, effects, uses, values_behind, values_within
 from ..analysis.lengths import lengths_of
+from ..analysis.lives import is_dead, is_private
+from ..analysis.meetings import meet_in_one_iteration
 from ..analysis.overwritten import is_overwritten_first
 from ..analysis.signs import Signs, signs_of
 from ..ir.expressions import Expr, Var

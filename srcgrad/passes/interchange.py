@@ -20,7 +20,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from ..analysis.effects import Access, Effects, effects, is_private, is_set, meet_in_one_iteration
+from ..analysis.effects import Access, Effects, effects
+from ..analysis.lives import is_private, is_set
+from ..analysis.meetings import meet_in_one_iteration
 from ..analysis.signs import signs_of
 from ..ir import affine
 from ..ir.expressions import Call, Const, Dim, Expr, Var

@@ -19,8 +19,9 @@ from math import prod
 
 import numpy as np
 
-from ..analysis.effects import SIMPLE, is_dead
+from ..analysis.effects import SIMPLE
 from ..analysis.lengths import lengths_of
+from ..analysis.lives import is_dead
 from ..ir import affine
 from ..ir.expressions import Array, Call, Const, Dim, Expr, Load, Var
 from ..ir.nodes import (

@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from ...analysis.effects import Access, effects, is_private, sums_in_order, uses
+from ...analysis.effects import Access, effects, sums_in_order, uses
+from ...analysis.lives import is_private
 from ...analysis.signs import signs_of
 from ...ir import affine
 from ...ir.expressions import LAZY, Array, Call, Expr, Load, Var

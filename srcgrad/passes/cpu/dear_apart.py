@@ -22,8 +22,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from ...analysis.added_ahead import is_of_numbers
-from ...analysis.effects import Access, effects, runs_along, sums_in_order
+from ...analysis.effects import Access, effects, sums_in_order
 from ...analysis.lengths import lengths_of
+from ...analysis.meetings import runs_along
 from ...ir.expressions import LAZY, Call, Const, Expr, Load, Var
 from ...ir.info import roots_of
 from ...ir.names import Names

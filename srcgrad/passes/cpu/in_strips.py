@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...analysis.effects import SIMPLE, commutes, effects
+from ...analysis.effects import SIMPLE, effects
 from ...analysis.lengths import lengths_of
+from ...analysis.meetings import commutes
 from ...ir import affine
 from ...ir.expressions import INT64, Array, Call, Const, Expr, Var
 from ...ir.info import roots_of

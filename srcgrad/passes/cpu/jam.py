@@ -25,8 +25,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ...analysis.effects import Access, Effects, effects, is_private, meet_in_one_iteration
+from ...analysis.effects import Access, Effects, effects
 from ...analysis.lengths import trips
+from ...analysis.lives import is_private
+from ...analysis.meetings import meet_in_one_iteration
 from ...analysis.ranges import Ranges
 from ...analysis.sharing import Sharing
 from ...ir import affine

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...analysis.effects import effects, is_private, is_set
+from ...analysis.effects import effects
+from ...analysis.lives import is_private, is_set
 from ...analysis.reach import Reach
 from ...analysis.varying import Varying
 from ...ir import affine

@@ -19,9 +19,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 
-from ...analysis.effects import is_private, runs_along
 from ...analysis.extremes import without_comments
 from ...analysis.lengths import in_order
+from ...analysis.lives import is_private
+from ...analysis.meetings import runs_along
 from ...analysis.searches import EXTREME, KEEP_LAST, is_better, is_nan, reads_of
 from ...ir import affine
 from ...ir.expressions import INT64, Call, Const, Expr, Var, compare, either, select

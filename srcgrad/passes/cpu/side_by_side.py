@@ -23,7 +23,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import reduce
 
-from ...analysis.effects import effects, is_private
+from ...analysis.effects import effects
+from ...analysis.lives import is_private
 from ...analysis.reach import Reach
 from ...analysis.sharing import Sharing, stacks_of
 from ...analysis.varying import Differs, Varying, moves_along

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...analysis.effects import SIMPLE, Effects, effects, is_dead, is_private
+from ...analysis.effects import SIMPLE, Effects, effects
 from ...analysis.lengths import lengths_of
+from ...analysis.lives import is_dead, is_private
 from ...analysis.signs import signs_of
 from ...ir import affine
 from ...ir.expressions import INT64, Array, Expr, Load, Var

@@ -25,7 +25,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from ...analysis.conflicts import Conflicts
-from ...analysis.effects import SIMPLE, effects, is_dead, is_private, uses
+from ...analysis.effects import SIMPLE, effects, uses
+from ...analysis.lives import is_dead, is_private
 from ...ir import affine
 from ...ir.expressions import INT64, Array, Call, Const, Expr, Load, Var
 from ...ir.info import filled

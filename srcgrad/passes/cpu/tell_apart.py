@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...analysis.effects import Access, effects, meet_in_one_iteration
+from ...analysis.effects import Access, effects
+from ...analysis.meetings import meet_in_one_iteration
 from ...analysis.ranges import Ranges
 from ...analysis.signs import signs_of
 from ...ir import affine

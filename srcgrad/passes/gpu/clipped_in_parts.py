@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...analysis.affine_steps import AffineSteps
-from ...analysis.effects import is_private
 from ...analysis.extremes import PYTHONS, without_comments
+from ...analysis.lives import is_private
 from ...ir.expressions import BOOL, Array, Call, Const, Expr, Var, compare, select
 from ...ir.nodes import AddTo, Assign, Block, For, If, Stmt, Store
 from ...ir.walk import blocks, expressions, numbers_set, substituted, variables, with_blocks

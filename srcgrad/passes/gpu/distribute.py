@@ -27,8 +27,9 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import reduce
 
-from ...analysis.effects import effects, is_private, names_used
+from ...analysis.effects import effects, names_used
 from ...analysis.extremes import extremes_of
+from ...analysis.lives import is_private
 from ...analysis.sharing import Shared, Sharing
 from ...analysis.signs import extremes
 from ...ir import affine

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...analysis.effects import is_dead
+from ...analysis.lives import is_dead
 from ...ir.expressions import Expr
 from ...ir.nodes import Block, Comment, For, Function, Rule, Stmt, leaves
 from ...ir.walk import blocks, with_blocks

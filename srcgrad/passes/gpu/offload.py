@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from ...analysis.effects import is_dead, values_behind, values_within
+from ...analysis.effects import values_behind, values_within
 from ...analysis.extremes import extremes_of, nest, numbers_of, without_comments
+from ...analysis.lives import is_dead
 from ...analysis.sharing import Shared, Sharing
 from ...errors import STEP_OF_ZERO, UnsupportedError, place
 from ...ir import affine

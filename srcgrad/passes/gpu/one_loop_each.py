@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from ...analysis.effects import Effects, effects, is_dead, is_private
+from ...analysis.effects import Effects, effects
 from ...analysis.extremes import extremes_of_nest, without_comments
 from ...analysis.grids import is_parallel
+from ...analysis.lives import is_dead, is_private
 from ...analysis.searches import reads_of
 from ...ir.expressions import Const, Expr, Var
 from ...ir.info import roots_of

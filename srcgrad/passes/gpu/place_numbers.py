@@ -16,8 +16,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
-from ...analysis.effects import is_dead, is_private, names_used
+from ...analysis.effects import names_used
 from ...analysis.extremes import NEUTRAL
+from ...analysis.lives import is_dead, is_private
 from ...analysis.sharing import stacks_of
 from ...ir import affine
 from ...ir.expressions import Const, Expr, Load, Var

@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import replace
 
-from ...analysis.effects import effects, is_dead, is_private
+from ...analysis.effects import effects
+from ...analysis.lives import is_dead, is_private
 from ...ir import affine
 from ...ir.expressions import Const, Expr, Var, less
 from ...ir.info import roots_of

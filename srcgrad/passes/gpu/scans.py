@@ -12,10 +12,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...analysis.affine_steps import NotAffine, affine_steps
-from ...analysis.effects import effects, is_dead, touched
+from ...analysis.effects import effects, touched
 from ...analysis.extremes import extremes_of_nest
 from ...analysis.grids import is_parallel
 from ...analysis.lengths import steps_by_one, trips
+from ...analysis.lives import is_dead
 from ...analysis.sharing import Sharing
 from ...ir import affine
 from ...ir.expressions import INT64, Array, Call, Const, Expr, Var

@@ -18,8 +18,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...analysis.effects import effects, is_dead, names_used
+from ...analysis.effects import effects, names_used
 from ...analysis.grids import Memory, covers, in_box, nest_of, within
+from ...analysis.lives import is_dead
 from ...analysis.signs import signs_of
 from ...analysis.silent import is_for_the_next
 from ...ir import affine

@@ -19,9 +19,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, replace
 
-from ...analysis.effects import effects, is_dead
+from ...analysis.effects import effects
 from ...analysis.extremes import PYTHONS, extremes_of, nest, without_comments
 from ...analysis.grids import is_parallel
+from ...analysis.lives import is_dead
 from ...ir import affine
 from ...ir.expressions import BOOL, INT64, Call, Const, Cotangent, Expr, Load, Var, both, select
 from ...ir.names import Names

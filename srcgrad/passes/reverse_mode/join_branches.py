@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...analysis.effects import commutes, effects
+from ...analysis.effects import effects
+from ...analysis.meetings import commutes
 from ...ir.expressions import Call, Load
 from ...ir.info import memory_of
 from ...ir.nodes import AddTo, Block, Comment, For, Function, If, Stmt, Store

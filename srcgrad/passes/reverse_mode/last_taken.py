@@ -21,7 +21,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ...analysis.effects import commutes, effects, is_private, names_of_its_own
+from ...analysis.effects import effects, names_of_its_own
+from ...analysis.lives import is_private
+from ...analysis.meetings import commutes
 from ...ir import affine
 from ...ir.expressions import BOOL, INT64, Array, Call, Const, Expr, Load, Var
 from ...ir.info import Info, roots_of
