@@ -14,7 +14,7 @@ from typing import Any
 from numba import cuda
 
 from srcgrad.errors import ArgumentError
-from srcgrad.runtime.device_call import LEGACY, SIMULATED, running
+from srcgrad.runtime.gpu.device_call import LEGACY, SIMULATED, running
 
 
 def other_streams(values: Iterable[Any]) -> tuple[Any, ...]:

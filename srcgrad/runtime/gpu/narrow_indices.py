@@ -14,8 +14,8 @@ from typing import Any
 from numba.cuda import types
 from numba.cuda.core import ir
 
-from srcgrad.runtime.kernel_loops import Values, steps_of_grid
-from srcgrad.runtime.launching import LONGEST
+from srcgrad.runtime.gpu.kernel_loops import Values, steps_of_grid
+from srcgrad.runtime.gpu.launching import LONGEST
 
 FITS = 1 << 31
 AHEAD = 4096  # elements that a block goes over: a grid ends less than that behind the last one

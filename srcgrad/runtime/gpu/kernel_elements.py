@@ -27,9 +27,9 @@ from numba.cuda.np.arrayobj import load_item, store_item
 
 from srcgrad.runtime.asked_of_loops import AS_IT_IS, ask
 from srcgrad.runtime.described import Described
-from srcgrad.runtime.kernel_loops import loops_as_they_are
-from srcgrad.runtime.narrow_indices import Narrow
-from srcgrad.runtime.neighbours import Access, Neighbours, accesses, neighbours
+from srcgrad.runtime.gpu.kernel_loops import loops_as_they_are
+from srcgrad.runtime.gpu.narrow_indices import Narrow
+from srcgrad.runtime.gpu.neighbours import Access, Neighbours, accesses, neighbours
 
 COMPARISONS = {operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">=", operator.eq: "==",
                operator.ne: "!="}  # fmt: skip

@@ -14,9 +14,9 @@ import numpy as np
 
 from srcgrad.errors import DeviceError
 from srcgrad.runtime.device_arrays import address, reshaped, subscript, transposed
-from srcgrad.runtime.device_call import running
-from srcgrad.runtime.device_kernels import add_parts, set_places, set_range
-from srcgrad.runtime.device_memory import copied, copy_into, empty, zeros
+from srcgrad.runtime.gpu.device_call import running
+from srcgrad.runtime.gpu.device_kernels import add_parts, set_places, set_range
+from srcgrad.runtime.gpu.device_memory import copied, copy_into, empty, zeros
 
 LETTERS = {np.dtype(np.float32): "s", np.dtype(np.float64): "d"}
 KEPT, TURNED = 0, 1  # operations on an operand

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from srcgrad.runtime.device_call import LEGACY, running
-from srcgrad.runtime.launching import check, driver, stream_of
+from srcgrad.runtime.gpu.device_call import LEGACY, running
+from srcgrad.runtime.gpu.launching import check, driver, stream_of
 
 PER_THREAD = "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM"  # where it is set, stream 0 is another one for each thread
 

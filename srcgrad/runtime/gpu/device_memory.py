@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
-from srcgrad.runtime.device_blocks import MOST_FORMS, Block, Blocks
-from srcgrad.runtime.device_call import SIMULATED, running
-from srcgrad.runtime.launching import WORDS, head, number_of, words_of
+from srcgrad.runtime.gpu.device_blocks import MOST_FORMS, Block, Blocks
+from srcgrad.runtime.gpu.device_call import SIMULATED, running
+from srcgrad.runtime.gpu.launching import WORDS, head, number_of, words_of
 
 ALIGNED = 256  # bytes: as the driver does
 
@@ -178,7 +178,7 @@ def copy_into(out: Any, array: Any) -> None:
             running.record.note_copy(out, array)
         out.copy_to_device(array, stream=running.stream)
         return
-    from srcgrad.runtime.device_kernels import copy_elements
+    from srcgrad.runtime.gpu.device_kernels import copy_elements
 
     copy_elements(out, array)
 
@@ -207,7 +207,7 @@ def cell(dtype: Any) -> Any:
 
 def put(value: Any, dtype: Any) -> Any:
     """A number of the host's, on the device."""
-    from srcgrad.runtime.device_kernels import set_number
+    from srcgrad.runtime.gpu.device_kernels import set_number
 
     out = cell(dtype)
     set_number(out, value)

@@ -10,7 +10,7 @@ from numba import cuda
 
 from srcgrad.runtime import device_math
 from srcgrad.runtime.device import MOST_BLOCKS, THREADS, on_grid
-from srcgrad.runtime.device_memory import empty
+from srcgrad.runtime.gpu.device_memory import empty
 
 
 def copy_elements(out: Any, array: Any) -> None:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from srcgrad.runtime.device_blocks import DEFAULT
-from srcgrad.runtime.device_call import running
-from srcgrad.runtime.device_memory import together, zeros_together
-from srcgrad.runtime.launching import LASTING
+from srcgrad.runtime.gpu.device_blocks import DEFAULT
+from srcgrad.runtime.gpu.device_call import running
+from srcgrad.runtime.gpu.device_memory import together, zeros_together
+from srcgrad.runtime.gpu.launching import LASTING
 
 if TYPE_CHECKING:
     from srcgrad.runtime.device import Launch

@@ -23,11 +23,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from srcgrad.runtime import device, device_arrays, device_memory, launching
-from srcgrad.runtime.device_call import running
+from srcgrad.runtime import device, device_arrays
 from srcgrad.runtime.device_library import ROUTINES
-from srcgrad.runtime.device_memory import aligned, form_of, pool
-from srcgrad.runtime.launching import LASTING, NUMBERS, WORDS, Prepared, check, words_of
+from srcgrad.runtime.gpu import device_memory, launching
+from srcgrad.runtime.gpu.device_call import running
+from srcgrad.runtime.gpu.device_memory import aligned, form_of, pool
+from srcgrad.runtime.gpu.launching import LASTING, NUMBERS, WORDS, Prepared, check, words_of
 
 MOST_KEYS = 256  # of one program, that are remembered
 MOST_STEPS = 2_000  # of a call that is: each takes a kilobyte of the host's memory

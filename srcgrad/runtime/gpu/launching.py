@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
-from srcgrad.runtime.device_call import running
+from srcgrad.runtime.gpu.device_call import running
 
 NUMBERS = frozenset((int, float, bool, *np.sctypeDict.values()))
 LONGEST = 1 << 27  # elements of arrays, and of axes, that kernels go over by numbers of 32 bits

@@ -28,7 +28,7 @@ def compiled_as_kernel(
     from numba.cuda.core.compiler_lock import global_compiler_lock
     from numba.cuda.descriptor import cuda_target
 
-    from srcgrad.runtime.kernel_elements import ABOUT, About, LowerKernel
+    from srcgrad.runtime.gpu.kernel_elements import ABOUT, About, LowerKernel
 
     class KernelCompiler(compiler.CUDACompiler):
         def define_pipelines(self) -> list[Any]:
