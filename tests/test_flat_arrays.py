@@ -61,7 +61,64 @@ def upwards(x, n, m):
     return x
 
 
-FLAT = [squares, five_points, turned, product, upwards]
+def by_columns(u, n, m):
+    w = np.zeros(n * m)
+    for i in range(1, n - 1):
+        for j in range(1, m - 1):
+            w[j * n + i] = u[j * n + i - 1] * u[(j + 1) * n + i] - u[(j - 1) * n + i] + u[j * n + i + 1] ** 2
+    return w
+
+
+def seven_points(u, n, m):
+    w = np.zeros(3 * n * m)
+    for i in range(1, 2):
+        for j in range(1, n - 1):
+            for k in range(1, m - 1):
+                here = (i * n + j) * m + k
+                w[here] = u[here] * (u[here - 1] + u[here + 1] + u[here - m] + u[here + m])
+                w[here] += u[here - n * m] ** 2 - u[here + n * m] ** 2
+    return w
+
+
+def of_a_part(u, n, m):
+    """Rows of m, of which the iterations know nothing but what the caller says: k columns."""
+    k = u.size // max(n, 1)
+    w = np.zeros(n * m)
+    for i in range(1, n - 1):
+        for j in range(1, k - 1):
+            w[i * m + j] = u[i * m + j - 1] + u[i * m + j + 1] ** 2 + u[(i - 1) * m + j] + u[(i + 1) * m + j]
+    return w
+
+
+def into_the_next_row(u, n, m):
+    w = np.zeros(n * m)
+    for i in range(n - 1):
+        for j in range(m):
+            w[i * m + j] = u[i * m + j] + u[i * m + j + 1] ** 2 + u[i * m + j + 2 - 1] - u[(i + 1) * m + j]
+    return w
+
+
+def in_shape(u, n, m):
+    a, w = u.reshape(n, m), np.zeros(n * m)
+    b = w.reshape(n, m)
+    for i in range(1, n - 1):
+        for j in range(1, m - 1):
+            b[i, j] = a[i, j - 1] * a[i, j + 1] + a[i - 1, j] - a[i + 1, j] ** 2
+    return w
+
+
+FLAT = [
+    squares,
+    five_points,
+    turned,
+    product,
+    upwards,
+    by_columns,
+    seven_points,
+    into_the_next_row,
+    in_shape,
+]
+LONGER = {seven_points: 3}  # so many times n * m elements
 
 
 @pytest.mark.parametrize("jit", [False, True])
@@ -70,7 +127,8 @@ def test_flat(function: Callable[..., Any], jit: bool) -> None:
     f = grad(function, jit=jit)
     for n, m in [(4, 5), (1, 3), (3, 1), (0, 4), (4, 0)]:
         rng = np.random.default_rng(n + m)
-        x, along = rng.uniform(0.5, 1.0, n * m), rng.normal(size=n * m)
+        size = LONGER.get(function, 1) * n * m
+        x, along = rng.uniform(0.5, 1.0, size), rng.normal(size=size)
         y = function(x.copy(), n, m)
         np.testing.assert_allclose(f(x.copy(), n, m), y, rtol=1e-13)
         v = rng.normal(size=y.shape)
@@ -85,6 +143,34 @@ def test_nothing_is_asked_of_an_element(function: Callable[..., Any]) -> None:
     text = grad(function).source(np.zeros(20), 4, 5)
     assert text.index("BoundsError('an") < text.index("for ")
     assert text.count("BoundsError(") == 1
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("left_out", [0, 1, -3])
+def test_neighbours_of_a_grid(left_out: int, jit: bool) -> None:
+    """They are fetched where all rows are there; a corner that no iteration comes to may be missing."""
+    f, n, m = grad(five_points, jit=jit), 5, 6
+    u, v = np.cos(np.arange(float(n * m - left_out))), np.sin(np.arange(float(n * m)))
+    along = np.cos(3.0 * np.arange(float(u.size)))
+    want, error = slope(lambda h: float(v @ five_points(u + h * along, n, m)))
+    assert abs(f.backward(u, n, m, v=v) @ along - want) <= 1e-8 + 10 * error
+    text = f.source(u, n, m)
+    assert "if n * m <= u.shape[0]:" in text and "v.copy()" not in text
+
+
+def test_rows_that_are_longer_than_the_loop() -> None:
+    f, u = grad(of_a_part, jit=False), np.cos(np.arange(24.0))
+    for n, m in [(4, 6), (4, 5), (3, 8), (3, 7)]:
+        v = np.sin(np.arange(float(n * m)))
+        want, error = slope(lambda h, n=n, m=m, v=v: float(v @ of_a_part(u + h * np.sin(u), n, m)))
+        assert abs(f.backward(u, n, m, v=v) @ np.sin(u) - want) <= 1e-8 + 10 * error
+
+
+def test_a_state_in_shape_is_set_once() -> None:
+    """What is handed in is all that there is of it: it is no sum, and nothing is cleared that nobody reads again."""
+    text = grad(in_shape).source(np.zeros(12), 3, 4)
+    assert "w_b = np.empty(" in text and "w_b[i] = v[i]" in text
+    assert text.count("= 0.0") == text.count("total = 0.0")
 
 
 @pytest.mark.parametrize("jit", [False, True])

@@ -47,6 +47,8 @@ def _is_proved(
     terms, constant = affine(expr)
     for term, count in sorted(terms, key=lambda item: (bool(_either(item[0], item[1] > 0)) is whole, rank(item[0]))):
         ends = _either(term, count > 0) or (bound(term, count > 0),)
+        if ends == (ZERO,) and count > 0:
+            ends = (ZERO, *_nearer(term, holds, bound))
         if None not in ends:
             rest = from_affine(tuple(item for item in terms if item[0] != term), constant)
             further = (add(rest, mul(integer(count), end)) for end in ends if end is not None)
@@ -57,7 +59,7 @@ def _is_proved(
 @lru_cache(maxsize=65536)
 def _without_products(expr: Expr) -> Expr:
     """The same, where products cancel when they are multiplied out."""
-    if not has_products(expr):
+    if not any(_is_product(term) for term, _ in affine(expr)[0]):
         return expr
     out = products.multiplied_out(expr)
     return out if len(affine(out)[0]) < len(affine(expr)[0]) else expr
@@ -80,6 +82,22 @@ def _either(term: Expr, low: bool) -> tuple[Expr, ...]:
         case Call(op="minimum" | "min", args=args) if not low:
             return args
     return ()
+
+
+def _nearer(term: Expr, holds: Holds, bound: Bound) -> Iterator[Expr]:
+    """What a product that is not negative is at least, as a part of a factor is more than that: i * w >= w, i >= 1."""
+    if not isinstance(term, Call) or term.op != "mul":
+        return
+    for factor, other in (term.args, reversed(term.args)):
+        if not holds(other):
+            continue
+        for part, count in affine(factor)[0]:
+            ends = _nearer(part, holds, bound) if _is_product(part) and count > 0 else iter((bound(part, count > 0),))
+            yield from (
+                mul(add(sub(factor, mul(integer(count), part)), mul(integer(count), end)), other)
+                for end in ends
+                if end is not None and end != ZERO
+            )
 
 
 def remainder(term: Expr) -> tuple[Expr, int] | None:

@@ -5,6 +5,7 @@ lead((i + 1) * (n - i) + ((i + 1) * i >> 1), i * (n - i + 1) + (i * (i - 1) >> 1
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
 
@@ -19,8 +20,7 @@ LARGEST = 64  # products of a sum
 @lru_cache(maxsize=65536)
 def lead(x: Expr, y: Expr) -> Expr | None:
     """x - y, or twice that, as a sum of multiples of terms; None where products are left."""
-    total = _multiplied_out(affine.sub(x, y))
-    found = {product: count for product, count in total.items() if count}
+    found = sum_of(affine.sub(x, y))
     if len(found) > LARGEST or any(len(product) > 1 for product in found):
         return None
     scale = 1 if all(count.denominator == 1 for count in found.values()) else 2
@@ -34,13 +34,22 @@ def lead(x: Expr, y: Expr) -> Expr | None:
 
 def multiplied_out(expr: Expr) -> Expr:
     """The expression as a sum of multiples of products; as it is where half of a product is left."""
-    found = {product: count for product, count in _multiplied_out(expr).items() if count}
+    found = sum_of(expr)
     if len(found) > LARGEST or any(count.denominator != 1 for count in found.values()):
         return expr
     out: Expr = affine.integer(int(found.pop((), Fraction(0))))
     for product, count in found.items():
         out = affine.add(out, affine.mul(affine.integer(int(count)), affine.product(product)))
     return out
+
+
+def sum_of(expr: Expr) -> Sum:
+    """The products of which the expression is the sum, and how often each."""
+    return {product: count for product, count in _multiplied_out(expr).items() if count}
+
+
+def in_order(factors: Iterable[Expr]) -> Product:
+    return tuple(sorted(factors, key=affine.order))
 
 
 def _multiplied_out(expr: Expr) -> Sum:
@@ -66,9 +75,9 @@ def _times(one: Sum, other: Sum) -> Sum:
     out: Sum = {}
     for x, count in one.items():
         for y, often in other.items():
-            product = tuple(sorted((*x, *y), key=affine.order))
+            product = in_order((*x, *y))
             out[product] = out.get(product, Fraction(0)) + count * often
     return out
 
 
-__all__ = ["lead"]
+__all__ = ["Product", "in_order", "lead", "multiplied_out", "sum_of"]

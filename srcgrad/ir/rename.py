@@ -18,6 +18,11 @@ def rename_arrays(stmt: Stmt, names: dict[str, Array]) -> Stmt:
     return _rename(stmt, names)
 
 
+def rename_in_results(results: Any, names: dict[str, Array]) -> Any:
+    """The results of a function, with every handle of a name in `names` replaced."""
+    return _rename(results, names)
+
+
 def _rename(value: Any, names: dict[str, Array]) -> Any:
     if isinstance(value, Array):
         return names.get(value.name, value)

@@ -7,16 +7,19 @@ e_b[j] = 0.0              →       …                     … y_b[i] …      
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Set
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import replace
 
 from ..analysis.effects import Access, Effects, effects, names_used
 from ..analysis.meetings import meet_in_one_iteration
+from ..analysis.ranges import Ranges
 from ..analysis.signs import extremes, signs_of
 from ..ir import affine
 from ..ir.expressions import Array, Const, Dim, Expr, Var
+from ..ir.info import roots_of
 from ..ir.naturals import proved_by_bounds
-from ..ir.nodes import Alloc, Block, CopyTo, For, Function, If, Rule, Stmt, Store, leaves
+from ..ir.nodes import Alloc, Block, CopyTo, For, Function, If, Rule, Stmt, Store, Swap, View, leaves
 from ..ir.rename import rename_arrays
 from ..ir.walk import blocks, loads, statements, subexpressions, variables, with_blocks
 
@@ -24,21 +27,34 @@ from ..ir.walk import blocks, loads, statements, subexpressions, variables, with
 def dead_stores(function: Function) -> Function:
     if function.info.kind == "primal":
         return function
-    handed = {leaf.name for leaf in leaves(function.results) if isinstance(leaf, Array)}
-    every = effects(function.body)
-    seen_as_views = {name for view in every.views.values() for name in (view.array.name, view.base.name)}
-    made: dict[str, int] = {}
+    handles = _handles(function)
+    function = replace(function, body=_Cleaner(function, handles).block(function.body, [], []))
+    return _without_copies(function, {name for name, every in handles.items() if len(every) == 1})
+
+
+def _handles(function: Function) -> dict[str, frozenset[str]]:
+    """All names of memory that is made once, and handed to nobody, for each of these names: they stay what they are."""
+    roots = roots_of(function)
+    memory: dict[str, set[str]] = {}
+    made = Counter[str]()
     for stmt in statements(function.body):
-        if isinstance(stmt, Alloc):
-            made[stmt.array.name] = made.get(stmt.array.name, 0) + 1
-    local = {name for name, count in made.items() if count == 1} - handed - seen_as_views
-    function = replace(function, body=_Cleaner(function, local).block(function.body, [], []))
-    return _without_copies(function, local)
+        match stmt:
+            case Alloc(array=array):
+                memory.setdefault(array.name, {array.name})
+                made[array.name] += 1
+            case View(array=array):
+                memory.setdefault(roots[array.name], set()).add(array.name)
+                made[array.name] += 1 if stmt in function.body else 2
+            case Swap(left=left, right=right):
+                made.update([left.name, left.name, right.name, right.name])
+    handed = {leaf.name for leaf in leaves(function.results) if isinstance(leaf, Array)}
+    local = [frozenset(names) for names in memory.values() if all(made[n] == 1 for n in names) and not names & handed]
+    return {name: names for names in local for name in names}
 
 
 class _Cleaner:
-    def __init__(self, function: Function, local: set[str]) -> None:
-        self.local, self.signs = local, signs_of(function)
+    def __init__(self, function: Function, handles: Mapping[str, frozenset[str]]) -> None:
+        self.handles, self.signs = handles, signs_of(function)
         self.given = {param.name for param in function.params}  # arrays that are what they are throughout
 
     def block(self, block: Block, after: list[Iterable[Stmt]], around: list[For]) -> Block:
@@ -55,22 +71,27 @@ class _Cleaner:
         return tuple(out)
 
     def is_dead(self, store: Store, after: list[Iterable[Stmt]], around: list[For]) -> bool:
-        name = store.array.name
-        if name not in self.local or not (isinstance(store.value, Const) or self.is_safe(store, around)):
+        names = self.handles.get(store.array.name)
+        if names is None or not (isinstance(store.value, Const) or self.is_safe(store, around)):
             return False
         own = Access(store.array, store.index, True)
-        later = (stmt for rest in after for stmt in rest if name in names_used(stmt))
-        if any(not self.are_apart(own, read, around) for stmt in later for read in _reads(effects((stmt,)), name)):
+        later = (stmt for rest in after for stmt in rest if not names.isdisjoint(names_used(stmt)))
+        if any(not self.are_apart(own, read, around) for stmt in later for read in _reads(effects((stmt,)), names)):
             return False
-        for loop in reversed(around):
+        for depth, loop in reversed(list(enumerate(around))):
             inside = effects(loop.body)
-            if name in inside.allocated:  # each iteration has memory of its own
+            if not names.isdisjoint(inside.allocated):  # each iteration has memory of its own
                 return True
             changed = inside.writes - {loop.index}
-            for read in _reads(inside, name):
-                in_one = meet_in_one_iteration(own, read, loop, changed, self.signs)
-                if not (in_one or self.are_apart(own, read, around)):
-                    return False
+            met = [
+                read
+                for read in _reads(inside, names)
+                if not meet_in_one_iteration(own, read, loop, changed, self.signs)
+                and not self.are_apart(own, read, around)
+            ]
+            ranges = Ranges(tuple(around[:depth]), loop, self.signs) if met else None
+            if ranges is not None and not all(ranges.never_meet(own, read) for read in met):
+                return False
         return True
 
     def is_safe(self, store: Store, around: list[For]) -> bool:
@@ -83,7 +104,7 @@ class _Cleaner:
 
     def are_apart(self, own: Access, read: Access, around: list[For]) -> bool:
         """Two accesses of one array that never meet: at different places along some axis."""
-        return any(
+        return own.array == read.array and any(
             p is not None and q is not None and self.never_equal(p, q, around)
             for p, q in zip(own.index, read.index, strict=True)
         )
@@ -116,9 +137,9 @@ class _Cleaner:
         return not loads(expr) and variables(expr) <= self.signs.fixed | also and lengths <= self.given
 
 
-def _reads(seen: Effects, name: str) -> list[Access]:
+def _reads(seen: Effects, names: Set[str]) -> list[Access]:
     """Whatever lets the contents be seen: reads, and additions to what is there."""
-    return [a for a in seen.accesses if a.array.name == name and (not a.writes or a.adds or a.whole)]
+    return [a for a in seen.accesses if a.array.name in names and (not a.writes or a.adds or a.whole)]
 
 
 def _without_copies(function: Function, local: set[str]) -> Function:

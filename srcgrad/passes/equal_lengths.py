@@ -14,6 +14,7 @@ from dataclasses import replace
 from ..analysis.lengths import Equal, Lengths, lengths_of
 from ..ir.expressions import Expr
 from ..ir.nodes import Alloc, Block, For, Function, If, Stmt
+from ..ir.rename import rename_arrays, rename_in_results
 from ..ir.walk import blocks, statements, subexpressions, with_blocks
 
 
@@ -21,7 +22,17 @@ def equal_lengths(function: Function) -> Function:
     lengths = lengths_of(function)
     used = (part for stmt in statements(function.body) for end in _ends(stmt) for part in subexpressions(end))
     order = {part: k for k, part in enumerate(dict.fromkeys(used))}
-    return replace(function, body=_block(function.body, lengths, Equal(order)))
+    return _with_lengths_as_made(replace(function, body=_block(function.body, lengths, Equal(order))), lengths)
+
+
+def _with_lengths_as_made(function: Function, lengths: Lengths) -> Function:
+    """Handles on memory that is made once say its lengths by the names by which it is made."""
+    once = (stmt for stmt in function.body if isinstance(stmt, Alloc) and lengths.made[stmt.array.name] == 1)
+    said = {s.array.name: replace(s.array, dims=s.dims) for s in once if s.dims != s.array.dims}
+    if not said:
+        return function
+    body = tuple(rename_arrays(stmt, said) for stmt in function.body)
+    return replace(function, body=body, results=rename_in_results(function.results, said))
 
 
 def _ends(stmt: Stmt) -> tuple[Expr, ...]:

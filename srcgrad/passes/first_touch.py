@@ -17,7 +17,7 @@ from ..analysis.signs import Signs, signs_of
 from ..ir import affine
 from ..ir.expressions import Array, Const, Expr, Load, Var, compare
 from ..ir.info import roots_of
-from ..ir.nodes import AddTo, Alloc, Assign, Block, For, Function, If, Library, Rule, Stmt, Store
+from ..ir.nodes import AddTo, Alloc, Assign, Block, For, Function, If, Library, Rule, Stmt, Store, View
 from ..ir.walk import blocks, expressions, is_constant, loads, variables, with_blocks
 
 MOST_ENDS = 2  # elements at either end that are set one by one
@@ -40,7 +40,7 @@ class _Toucher:
         ends: dict[int, Block] = {}
         for position, stmt in enumerate(out):
             if isinstance(stmt, Alloc) and stmt.fill is not None and is_constant(stmt.fill):
-                at = next((k for k in range(position + 1, len(out)) if _touches(out[k], stmt.array)), None)
+                at = _first_to_touch(out, position)
                 if at is not None and not (self.is_primal and isinstance(out[at], Library)):  # it may add -0.0 to 0.0
                     filled = _assigned(out[at], stmt.array, stmt.fill, {}, stmt.dims)  # type: ignore[arg-type]
                     if filled is not None:
@@ -86,6 +86,23 @@ class _Toucher:
     def reads(self, value: Expr, array: Array) -> bool:
         root = lambda name: self.roots.get(name, name)
         return any(root(load.array.name) == root(array.name) for load in loads(value))
+
+
+def _first_to_touch(block: list[Stmt], position: int) -> int | None:
+    """The statement that comes first to memory made here, by its own name alone; views say where it lies, no more."""
+    memory = block[position].array.name  # type: ignore[attr-defined]
+    views: set[str] = set()
+    for at in range(position + 1, len(block)):
+        stmt = block[at]
+        if isinstance(stmt, View) and stmt.base.name in {memory, *views}:
+            views.add(stmt.array.name)
+            continue
+        seen = effects((stmt,))
+        if memory in seen.names() or memory in seen.shapes:
+            return at if views.isdisjoint(seen.names()) else None
+        if not views.isdisjoint(seen.names()):
+            return None
+    return None
 
 
 def _but_for_ends(loop: Stmt, made: Alloc, signs: Signs) -> tuple[Block, Stmt] | None:

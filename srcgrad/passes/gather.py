@@ -27,6 +27,7 @@ from dataclasses import dataclass, replace
 
 from ..analysis.additions import DEAREST, FLAT, live, normal_there, order_of
 from ..analysis.divided_once import quotient
+from ..analysis.flat_grids import with_grids
 from ..analysis.neighbours import Neighbours, Part
 from ..analysis.nests import Memory, nest_of, with_nests
 from ..analysis.offsets import Offset, least_of, most_of
@@ -70,6 +71,9 @@ def gathered(
         return with_rows_apart(loops[0], body, values, names, memory.may_be_one, lambda body: in_nest(loops, body))
 
     def in_nest(loops: tuple[For, ...], body: Block) -> Block | None:
+        return with_grids(loops, body, names, memory.may_be_one, lambda body: said_plainly(loops, body))
+
+    def said_plainly(loops: tuple[For, ...], body: Block) -> Block | None:
         out = None
         found = lambda body: Neighbours(loops, body, memory, dearest, ours_alone, on_a_gpu, free)
         if not any(isinstance(s, If) for s in body):

@@ -79,6 +79,7 @@ from .gpu.threads_along_rows import threads_along_rows
 from .hoist import hoist
 from .hoist_guards import hoist_guards
 from .hoist_scalars import hoist_scalars
+from .indices_by_loops import indices_by_loops
 from .induction import induction
 from .interchange import interchange
 from .lengths_once import lengths_once
@@ -131,6 +132,7 @@ PRIMAL: tuple[Pass, ...] = (
     hoist_guards,  # and so are checks
     equal_lengths,  # loops over lengths that a check says are equal are loops over one range
     induction,  # counters become expressions of loop indices
+    indices_by_loops,  # so do the names of indices
     slice_ends,  # slices that are not cut at the end of their array
     find_independent,  # loops of the user's that may run in any order
     fuse,  # loops over one range that may be one loop are; temporaries shrink to scalars
@@ -152,6 +154,7 @@ DERIVATIVE: tuple[Pass, ...] = (
     hoist_guards,
     equal_lengths,
     induction,
+    indices_by_loops,
     slice_ends,
     find_independent,
     fuse,

@@ -73,7 +73,8 @@ def _copy(function: Function) -> tuple[int, int, Array, Array] | None:
     if params & written - own:
         return None  # which may be one of the others, by another name
     handed = {leaf.name for leaf in leaves(function.results) if isinstance(leaf, Array)}
-    made = {s.array.name: s for s in function.body if isinstance(s, Alloc)}
+    viewed = {view.base.name for view in effects(function.body).views.values()}
+    made = {s.array.name: s for s in function.body if isinstance(s, Alloc) and s.array.name not in viewed}
     lengths, equal = lengths_of(function), Equal()
     for at, stmt in enumerate(function.body):
         equal.learn(stmt, lengths)
