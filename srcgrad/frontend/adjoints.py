@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, SourceError, UnsupportedError
 from ..runtime.stacks import is_one
-from . import binding, calls_in_place, operators
+from . import binding, calls_in_place, known_values
 from .outputs import float_structure
 from .outside import holds_arrays
 from .source import has_derivative, read
@@ -53,7 +53,7 @@ def differentiated(interpreter: Interpreter, grad: Any, args: list[Any], kwargs:
     """`grad(f)`"""
     is_of_here = bool(args) and isinstance(args[0], Closure)
     values = [*args[is_of_here:], *kwargs.values()]
-    if not args or not all(isinstance(value, Static) or operators.is_known(value) for value in values):
+    if not args or not all(isinstance(value, Static) or known_values.is_known(value) for value in values):
         interpreter.build.refuse("grad of this", "it takes a function, and options that are constants")
     options = {name: _plain(value) for name, value in kwargs.items()}
     if is_of_here:
@@ -62,7 +62,7 @@ def differentiated(interpreter: Interpreter, grad: Any, args: list[Any], kwargs:
 
 
 def _plain(value: Any) -> Any:
-    return value.value if isinstance(value, Static) else operators.plain(value)
+    return value.value if isinstance(value, Static) else known_values.plain(value)
 
 
 def on_matrices(routine: Any, args: list[Any]) -> Any:
@@ -82,7 +82,7 @@ def call(
     bound = _bound(interpreter, f"{method.__self__.__name__}.{kind}", adjoints.signature, args, kwargs)
     leaves: dict[str, list[Any]] = {name: [] for name in bound}
     types = {name: _type(interpreter, name, value, leaves[name]) for name, value in bound.items()}
-    constants = {name: operators.plain(bound[name]) for name in bound if operators.is_known(bound[name])}
+    constants = {name: known_values.plain(bound[name]) for name in bound if known_values.is_known(bound[name])}
     v = next(name for name in bound if name not in adjoints.parameters)
     cotangents = None if types[v] == StaticType(None) else types[v]
     try:

@@ -15,6 +15,7 @@ from . import (
     binding,
     branches,
     called_first,
+    changes,
     computed_attributes,
     expressions,
     identities,
@@ -130,11 +131,11 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
         key = records.key_of(interpreter, given)
         _put(interpreter, owner, key, records.item(interpreter, owner, constant(key)) if op else None, value, op)
         return
-    if computed_attributes.are_fields(owner):
+    if records.are_fields(owner):
         key = records.key_of(interpreter, expressions.evaluate(interpreter, items))
         (value,) = expressions.as_before(interpreter, [value], mark)
         if op is not None:
-            current = records.item(interpreter, computed_attributes.as_it_is_now(interpreter, owner), constant(key))
+            current = records.item(interpreter, records.as_it_is_now(interpreter, owner), constant(key))
             value = _updated(interpreter, current, value, op)
         if value is not None:
             computed_attributes.store(interpreter, owner, key, value)
@@ -168,7 +169,7 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
         interpreter.build.refuse("only arrays can be written to by index", error=error)
     index = expressions.index_items(interpreter, items)
     if item_views.is_part(interpreter, owner):
-        item_names.check_under_way(interpreter, owner, expressions.changed_since(interpreter.build, mark))
+        item_names.check_under_way(interpreter, owner, changes.changed_since(interpreter.build, mark))
     (value,) = expressions.as_before(interpreter, [value], mark)
     if optional.is_optional(value):
         value = optional.unless_none(interpreter.build, value, "what is assigned is None here")
@@ -427,14 +428,14 @@ def _augment_attribute(interpreter: Interpreter, stmt: ast.AugAssign, target: as
     if called_first.is_property(interpreter, target):
         _augment_property(interpreter, target, held, value, op, mark)
         return
-    changed = expressions.changed_since(build, mark)
+    changed = changes.changed_since(build, mark)
     now = expressions.evaluate(interpreter, target)
     if item_views.is_part(interpreter, held):  # another array may lie there by now
         item_names.check_under_way(interpreter, held, changed)
     if isinstance(held, ArrayValue) and now != held and roots_of_value(build, held) & build.in_items:
         interpreter.at(stmt)
         build.refuse_written_part()
-    if (isinstance(held, Scalar) and expressions.reads_any(build, held, changed)) or now != held:
+    if (isinstance(held, Scalar) and changes.reads_any(build, held, changed)) or now != held:
         _refuse_changed(interpreter, stmt)
     updated = special_methods.called(interpreter, held, special_methods.in_place(op), value)
     if updated is not None:
@@ -474,7 +475,7 @@ def _augment_item(
     mark = len(interpreter.build.block)
     before = _named_in(interpreter, target)
     value = expressions.evaluate(interpreter, stmt.value)
-    changed = expressions.changed_since(interpreter.build, mark)
+    changed = changes.changed_since(interpreter.build, mark)
     if _named_in(interpreter, target) != before:
         _refuse_changed(interpreter, stmt)
     as_called = expressions.as_before(interpreter, [interpreter.env[name] for name in names], mark)
@@ -539,7 +540,7 @@ def _refuse_changed_target(
     )
     if isinstance(current, Scalar) or list_items.is_item(interpreter, current):  # whose place another may have taken
         read.append(current)
-    if any(expressions.reads_any(interpreter.build, value, changed) for value in read):
+    if any(changes.reads_any(interpreter.build, value, changed) for value in read):
         _refuse_changed(interpreter, stmt)
 
 

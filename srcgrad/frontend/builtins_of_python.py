@@ -38,6 +38,7 @@ from . import (
     generators,
     growing_lists,
     inheritance,
+    known_values,
     lists,
     lists_as_arrays,
     lists_of_none,
@@ -45,6 +46,7 @@ from . import (
     one_by_one,
     operators,
     optional,
+    outside,
     records,
     sets,
     special_methods,
@@ -115,7 +117,7 @@ def length(interpreter: Interpreter, value: Any) -> Any:
     if said is not None:
         return said
     special_methods.refuse_object(interpreter, value, "the length")
-    operators.refuse_template(interpreter, value)
+    known_values.refuse_template(interpreter, value)
     match value:
         case TupleValue(items=items):
             return constant(len(items))
@@ -223,9 +225,9 @@ def type_of_value(interpreter: Interpreter, value: Any) -> Any:
 
 
 def has_attribute(interpreter: Interpreter, value: Any, name: Any) -> Any:
-    operators.refuse_template(interpreter, name)
-    text = operators.plain(name)
-    if isinstance(value, Static) and not attributes.is_lasting(value.value):
+    known_values.refuse_template(interpreter, name)
+    text = known_values.plain(name)
+    if isinstance(value, Static) and not outside.is_lasting(value.value):
         return interpreter.outside(text, HasAttribute(value.value, text))
     return constant(_asked(interpreter, value, lambda sample: hasattr(sample, text)))
 
@@ -243,9 +245,9 @@ def is_iterable(interpreter: Interpreter, value: Any) -> Any:
 
 
 def get_attribute(interpreter: Interpreter, owner: Any, name: Any, *default: Any) -> Any:
-    operators.refuse_template(interpreter, name)
-    text = operators.plain(name)
-    if default and not operators.plain(has_attribute(interpreter, owner, name)):
+    known_values.refuse_template(interpreter, name)
+    text = known_values.plain(name)
+    if default and not known_values.plain(has_attribute(interpreter, owner, name)):
         return default[0]
     return attributes.attribute(interpreter, owner, text)
 
@@ -421,7 +423,7 @@ def make_dict(cls: type) -> Callable[..., Any]:
 
 
 def is_instance(interpreter: Interpreter, value: Any, kind: Any) -> Any:
-    return constant(_asked(interpreter, value, lambda sample: isinstance(sample, operators.plain(kind))))
+    return constant(_asked(interpreter, value, lambda sample: isinstance(sample, known_values.plain(kind))))
 
 
 def static_integer(interpreter: Interpreter, value: Any, what: Static) -> Any:
@@ -437,7 +439,7 @@ def static_integer(interpreter: Interpreter, value: Any, what: Static) -> Any:
 
 def part_matched(interpreter: Interpreter, value: Any, cls: Any, place: Any) -> Any:
     """What a pattern in `case Circle(r)` is compared with."""
-    kind, number = operators.plain(cls), int(operators.plain(place))
+    kind, number = known_values.plain(cls), int(known_values.plain(place))
     if kind in matching.WHOLE:
         return value
     names = getattr(kind, "__match_args__", ())

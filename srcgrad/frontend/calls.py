@@ -34,6 +34,7 @@ from . import (
     generators,
     identities,
     iterators,
+    known_values,
     large_numbers,
     lifted,
     list_methods,
@@ -41,11 +42,9 @@ from . import (
     lists,
     lists_as_arrays,
     named_tuples,
-    operators,
     parameters,
     python_raises,
     records,
-    sets,
     special_methods,
     texts,
 )
@@ -132,8 +131,8 @@ def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
         if keyword.arg is not None:
             kwargs[keyword.arg] = value
             continue
-        value = containers.as_dict(interpreter, computed_attributes.as_it_is_now(interpreter, value))
-        if records.is_dict(value) and not sets.is_set(value):
+        value = containers.as_dict(interpreter, records.as_it_is_now(interpreter, value))
+        if records.is_dict(value) and not records.is_set(value):
             kwargs |= records.as_dict(value)
         else:
             interpreter.build.refuse("** in a call needs a dict", error=ArgumentError)
@@ -175,7 +174,7 @@ def _apply(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dic
         case TupleValue() if records.is_record(function) or special_methods.own(function, "__call__"):
             return apply(interpreter, attributes.attribute(interpreter, function, "__call__"), args, kwargs)
         case Static(value=target) if args and arrays_of_none.is_one(args[0]) and arrays_of_none.is_taken_by(function):
-            return arrays_of_none.called(interpreter.build, target, args[0], *map(operators.plain, args[1:]))
+            return arrays_of_none.called(interpreter.build, target, args[0], *map(known_values.plain, args[1:]))
         case Static(value=target) if args and getattr(target, "__objclass__", None) is np.ndarray:
             method = attributes.attribute(interpreter, args[0], target.__name__)  # np.ndarray.sum(x) is x.sum()
             return apply(interpreter, method, args[1:], kwargs)
@@ -264,7 +263,7 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         return call_method(interpreter, *random_numbers.method_of(interpreter, target), args, kwargs)
     try:
         if target in BUILTINS:
-            first = [computed_attributes.as_it_is_now(interpreter, value) for value in args[:1]]  # len(vars(o))
+            first = [records.as_it_is_now(interpreter, value) for value in args[:1]]  # len(vars(o))
             args = [*first, *args[1:]]
             if target not in (sum, max, min):
                 return BUILTINS[target](interpreter, *args, **kwargs)
@@ -348,7 +347,7 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         return Static(texts.join(interpreter, target.__self__, *args))
     if isinstance(target, type) and issubclass(target, tuple) and hasattr(target, "_fields"):
         return named_tuples.construct(interpreter, target, args, kwargs)
-    if isinstance(target, enum.EnumMeta) and not kwargs and all(map(operators.is_known, args)):
+    if isinstance(target, enum.EnumMeta) and not kwargs and all(map(known_values.is_known, args)):
         return constant(of_python_itself(interpreter, target, args))
     if records.is_made_here(target):
         return records.construct(interpreter, target, args, kwargs)
@@ -382,7 +381,7 @@ def _refuse_dicts(interpreter: Interpreter, target: Any, args: list[Any]) -> Non
 def of_python_itself(interpreter: Interpreter, target: Any, args: list[Any]) -> Any:
     """What Python makes of arguments that are known."""
     try:
-        return target(*map(operators.plain, args))
+        return target(*map(known_values.plain, args))
     except (TypeError, ValueError) as problem:
         return interpreter.build.refuse(str(problem), error=ValueArgumentError)
 
@@ -453,13 +452,13 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
     build = interpreter.build
     if isinstance(owner, Differentiated):
         return lifted.call(interpreter, owner, name, args, kwargs)
-    if computed_attributes.are_fields(owner):
+    if records.are_fields(owner):
         return computed_attributes.method(interpreter, owner, name, args, kwargs)
     if name == "__getitem__":
         return apply(interpreter, Static(operator.getitem), [owner, *args], kwargs)
     if isinstance(owner, (TupleValue, Items)) and name in compositions.SEARCHES and not records.is_dict(owner):
-        if operators.is_known(owner) and all(map(operators.is_known, args)):
-            return constant(getattr(operators.plain(owner), name)(*map(operators.plain, args)))
+        if known_values.is_known(owner) and all(map(known_values.is_known, args)):
+            return constant(getattr(known_values.plain(owner), name)(*map(known_values.plain, args)))
         return call_composition(interpreter, compositions.SEARCHES[name], [owner, *args], kwargs)
     if isinstance(owner, TupleValue):
         if records.is_dict(owner):

@@ -17,14 +17,15 @@ from ..ir.nodes import Stmt
 from ..ir.walk import loads
 from . import (
     binding,
+    changes,
     comparisons,
-    computed_attributes,
     expressions,
     identities,
     liveness,
     one_of,
     operators,
     optional,
+    records,
     split_statements,
     when_reached,
 )
@@ -53,7 +54,7 @@ def boolean(
         first = one_of.settled(interpreter, nodes[0], first)
     if isinstance(first, Items):  # `if ys and …`: whether it has items is what counts
         first = _has_items(interpreter, first, is_and)
-    known = operators.known_truth(interpreter, computed_attributes.as_it_is_now(interpreter, first))
+    known = operators.known_truth(interpreter, records.as_it_is_now(interpreter, first))
     if known is not None:
         return boolean(interpreter, is_and, nodes[1:], is_later, is_test) if known == is_and else first
     rest: list[Stmt] = []
@@ -71,8 +72,8 @@ def boolean(
             return first
         except tuple(when_reached.RAISED):
             other = None  # it fails where a run comes to it
-        changes = identities.held(interpreter) != lists_before
-        if not rest and not changes and isinstance(first, Scalar) and isinstance(other, Scalar):
+        is_changed = identities.held(interpreter) != lists_before
+        if not rest and not is_changed and isinstance(first, Scalar) and isinstance(other, Scalar):
             if first.dtype == other.dtype == BOOL:
                 is_weak = first.weak and other.weak
                 if operators.static_truth(other) is is_and:  # x and True
@@ -200,7 +201,7 @@ def comparison(interpreter: Interpreter, node: ast.Compare) -> Any:
     out = boolean(interpreter, True, list(pairs))
     for name in (".first", ".middle"):
         interpreter.env.pop(name, None)
-    if len(node.ops) > 2 and expressions.changed_since(interpreter.build, mark):  # operands are computed twice
+    if len(node.ops) > 2 and changes.changed_since(interpreter.build, mark):  # operands are computed twice
         interpreter.build.refuse(
             "what a chained comparison compares changes variables or arrays", "give it a name first"
         )

@@ -32,6 +32,7 @@ from . import (
     list_rows,
     list_types,
     lists,
+    lists_as_arrays,
     liveness,
     operators,
     put_in_rows,
@@ -306,7 +307,7 @@ def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[
             raise _AtRunTime
         row = list_rows.row_of(interpreter, made)
         has_layout = isinstance(row.inner, Layout)
-        value = made if isinstance(made, Scalar) or has_layout else operators.as_array(interpreter, made)
+        value = made if isinstance(made, Scalar) or has_layout else lists_as_arrays.as_array(interpreter, made)
     for env, before in saved:
         env.clear()
         env.update(before)

@@ -26,6 +26,7 @@ from . import (
     identities,
     item_views,
     lists,
+    lists_as_arrays,
     operators,
 )
 from .aliases import HELD
@@ -126,7 +127,7 @@ def _over_array(interpreter: Interpreter, node: ast.For, items: list[Any], run_o
         return False
     saved = save(interpreter)
     try:
-        held = whole(interpreter.build.stored(operators.as_array(interpreter, TupleValue(tuple(items))), "items"))
+        held = whole(interpreter.build.stored(lists_as_arrays.as_array(interpreter, TupleValue(tuple(items))), "items"))
         types = types_of_any(interpreter.build, items)
         number = lambda index: Scalar(expressions.element(held, index).expr, items[0].weak, types)
         rolled(interpreter, node, Indexed(held.dims[0], number, (held,)))

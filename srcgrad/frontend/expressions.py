@@ -22,9 +22,9 @@ from ..errors import (
     place,
 )
 from ..ir import affine
-from ..ir.expressions import BOOL, Axis, Call, Const, Expr, Var
-from ..ir.nodes import Alloc, If, Raise, Stmt
-from ..ir.walk import is_constant, loads, statements, targets, variables
+from ..ir.expressions import BOOL, Axis, Call, Const, Expr
+from ..ir.nodes import If, Raise
+from ..ir.walk import is_constant
 from . import (
     arrays_of_none,
     attributes,
@@ -32,13 +32,13 @@ from . import (
     calls,
     changes,
     choices,
-    computed_attributes,
     containers,
     generators,
     identities,
     item_names,
     item_views,
     iterators,
+    known_values,
     large_numbers,
     lists,
     lists_as_arrays,
@@ -157,7 +157,7 @@ def _as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
         case ast.Subscript(value=value, slice=items):
             owner = with_array_of_none(interpreter, value)
             if arrays_of_none.is_one(owner):
-                return arrays_of_none.item(interpreter.build, owner, operators.plain(evaluate(interpreter, items)))
+                return arrays_of_none.item(interpreter.build, owner, known_values.plain(evaluate(interpreter, items)))
             return subscripted(interpreter, node, owner, items)
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
             return display(interpreter, parts, tuple if isinstance(node, ast.Tuple) else list)
@@ -213,8 +213,8 @@ def _dict_display(interpreter: Interpreter, keys: list[ast.expr | None], nodes: 
         if key is not None:
             items[name] = value
             continue
-        value = containers.as_dict(interpreter, computed_attributes.as_it_is_now(interpreter, value))
-        if records.is_dict(value) and not sets.is_set(value):
+        value = containers.as_dict(interpreter, records.as_it_is_now(interpreter, value))
+        if records.is_dict(value) and not records.is_set(value):
             items |= records.as_dict(value)
         else:
             interpreter.build.refuse("** needs a dict", error=ArgumentError)
@@ -242,7 +242,7 @@ def evaluate_all(interpreter: Interpreter, nodes: list[ast.expr], read: Reading 
 def as_before(interpreter: Interpreter, values: list[Any], mark: int) -> list[Any]:
     """Values that were evaluated ahead of the statements since a mark, which may change what they are read from."""
     build = interpreter.build
-    changed = _changed(build, build.block[mark:]) if len(build.block) > mark else ()
+    changed = changes._changed(build, build.block[mark:]) if len(build.block) > mark else ()
     if not changed:
         return values
     for value in values:
@@ -254,37 +254,13 @@ def as_before(interpreter: Interpreter, values: list[Any], mark: int) -> list[An
     return values
 
 
-def changed_since(build: Builder, mark: int) -> set[Any]:
-    """Variables and memory that the statements since a mark change."""
-    return _changed(build, build.block[mark:])
-
-
-def reads_any(build: Builder, value: Any, changed: set[Any]) -> bool:
-    """Does a value that is read late depend on what has changed?"""
-    expr = value.expr if isinstance(value, Scalar) else value.element if isinstance(value, ArrayValue) else None
-    return expr is not None and bool(variables(expr) & changed or {build.root(x.array) for x in loads(expr)} & changed)
-
-
-def _changed(build: Builder, block: list[Stmt]) -> set[Any]:
-    """Variables and memory from before that these statements change."""
-    made = {build.root(s.array) for s in statements(tuple(block)) if isinstance(s, Alloc)}
-    out: set[Any] = set()
-    for stmt in statements(tuple(block)):
-        for item in targets(stmt):
-            if isinstance(item, Var) and item in build.mutable:
-                out.add(item)
-            elif not isinstance(item, Var) and build.root(item) not in made:
-                out.add(build.root(item))
-    return out
-
-
 def _before(interpreter: Interpreter, value: Any, changed: set[Any]) -> Any:
     match value:
         case Scalar(expr=expr):
-            touched = reads_any(interpreter.build, value, changed)
+            touched = changes.reads_any(interpreter.build, value, changed)
             return replace(value, expr=interpreter.build.variable("t", expr)) if touched else value
         case ArrayValue() if value.handle is None and not value.is_window:  # views show what is written
-            if not reads_any(interpreter.build, value, changed):
+            if not changes.reads_any(interpreter.build, value, changed):
                 return value
             if value.is_view_to_numpy or indexing.is_part(value):
                 interpreter.build.refuse(
@@ -354,19 +330,19 @@ def items_of(interpreter: Interpreter, value: Any) -> list[Any]:
 
 def run_over_by_loop(interpreter: Interpreter, over: Any) -> Any:
     """A text that a loop runs over is a tuple of letters, and an enumeration one of its members; vars(o) a dict."""
-    over = computed_attributes.as_it_is_now(interpreter, over)
-    operators.refuse_template(interpreter, over)
+    over = records.as_it_is_now(interpreter, over)
+    known_values.refuse_template(interpreter, over)
     is_known = isinstance(over, Static) and isinstance(over.value, (str, enum.EnumMeta))
     return TupleValue(tuple(map(constant, over.value))) if is_known else containers.run_over_by_loop(interpreter, over)
 
 
 def known_items(interpreter: Interpreter, value: Any) -> list[Any] | None:
     """The items of something that is unpacked, or None if their number is only known at run time."""
-    value = containers.run_over_by_loop(interpreter, computed_attributes.as_it_is_now(interpreter, value))
+    value = containers.run_over_by_loop(interpreter, records.as_it_is_now(interpreter, value))
     if records.is_dict(value):
         return [constant(key) for key in value.kind.keys]
     special_methods.refuse_object(interpreter, value, "the items", "__iter__")
-    operators.refuse_template(interpreter, value)
+    known_values.refuse_template(interpreter, value)
     if isinstance(value, TupleValue):
         return list(value.items)
     if isinstance(value, ArrayValue) and value.ndim and isinstance(value.dims[0], Const):
@@ -438,7 +414,7 @@ NOT_THERE: dict[type[Exception], type[SrcgradError]] = {KeyError: KeyArgumentErr
 def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items: ast.expr) -> Any:
     mark = len(interpreter.build.block)
     index = index_items(interpreter, items)
-    owner = computed_attributes.as_it_is_now(interpreter, owner)
+    owner = records.as_it_is_now(interpreter, owner)
     (owner,) = as_before(interpreter, [owner], mark)
     if any(isinstance(part, ast.Call) for part in walk(items)):  # which may have changed it
         owner = identities.now(interpreter, owner)
@@ -462,17 +438,17 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
         whole_index = isinstance(items, ast.Tuple) or len(index) > 1 or owner.value is np.index_exp
         return TupleValue(tuple(index)) if whole_index else index[0]
     if isinstance(owner, Static):
-        operators.refuse_template(interpreter, owner)
+        known_values.refuse_template(interpreter, owner)
         if id(owner.value) in grids.BY_SUBSCRIPT:
             is_tuple = len(index) != 1 or isinstance(items, ast.Tuple)
             return grids.BY_SUBSCRIPT[id(owner.value)](interpreter.build, tuple(index) if is_tuple else index)
-        if isinstance(owner.value, dict) and not operators.is_known(place):
+        if isinstance(owner.value, dict) and not known_values.is_known(place):
             keys, values = zip(*owner.value.items(), strict=True)
             return tuple_items.under_key(interpreter, keys, tuple(map(constant, values)), place)
         try:
             if containers.is_one(owner):
-                return containers.item(interpreter, owner, operators.plain(place))
-            return constant(owner.value[operators.plain(place)])
+                return containers.item(interpreter, owner, known_values.plain(place))
+            return constant(owner.value[known_values.plain(place)])
         except Exception as problem:
             error = next((own for kind, own in NOT_THERE.items() if isinstance(problem, kind)), UnsupportedError)
             error = NoneArgumentError if owner.value is None else error

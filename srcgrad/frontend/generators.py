@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..rules import compositions
 from ..rules.compositions import iterators as iterators_of_ours
-from . import bodies, flow, identities, liveness, special_methods
+from . import flow, identities, liveness, special_methods, syntax
 from .source import Source, located
 from .syntax import below, walk
 from .values import NONE, ArrayValue, Closure, Generator, Range, Static, TupleValue, constant
@@ -437,7 +437,7 @@ def _with_loop(body: flow.Statements, loop: ast.For) -> flow.Statements:
             case ast.Assign(targets=[ast.Name(id=id)]) if id == TARGET:
                 stmt.targets = [loop.target]
             case ast.Expr(value=ast.Constant(value=value)) if value == BODY:
-                out += bodies.copied(loop.body)
+                out += syntax.copied(loop.body)
                 continue
             case ast.If() | ast.For() | ast.While():
                 stmt.body, stmt.orelse = _with_loop(stmt.body, loop), _with_loop(stmt.orelse, loop)

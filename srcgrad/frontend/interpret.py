@@ -28,7 +28,6 @@ from ..ir.expressions import Array, Expr, Span, Var
 from ..ir.nodes import If, Raise, Stmt
 from . import (
     assignment,
-    attributes,
     binding,
     bodies,
     branches,
@@ -52,6 +51,7 @@ from . import (
     list_methods,
     looks,
     optional,
+    outside,
     parameters,
     records,
     recursion,
@@ -438,7 +438,7 @@ class Interpreter:
         """What Python makes of values that are known: of objects from outside, it has to stay what it is now."""
         values = list(values)
         made = make()
-        if any(map(attributes.may_change, values)):
+        if any(map(outside.may_change, values)):
             place = Said((Said, name, *map(id, values)), make)
             self.assumed[place.key] = (place, made)
         return made

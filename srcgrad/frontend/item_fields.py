@@ -22,8 +22,8 @@ from . import (
     identities,
     item_names,
     item_views,
+    joined_numbers,
     list_parts,
-    list_rows,
     list_types,
     optional,
     put_in_rows,
@@ -77,12 +77,12 @@ def _widened(interpreter: Interpreter, owner: TupleValue, k: int, part: Any, val
     """The kind of number that a part gets has to be that which it has from the beginning."""
     _check_kind(interpreter, owner.kind.keys[k], part, value)
     own = ScalarType(part.dtype, isinstance(part, Scalar) and part.weak)
-    new = list_rows.common_place((own, ScalarType(value.dtype, isinstance(value, Scalar) and value.weak)))
+    new = joined_numbers.common_place((own, ScalarType(value.dtype, isinstance(value, Scalar) and value.weak)))
     if new == own:
         return
     name = (owner.kind, owner.kind.keys[k])
     known = interpreter.build.fields.kinds.get(name)
-    new = new if known is None else list_rows.common_place((known, new))
+    new = new if known is None else joined_numbers.common_place((known, new))
     if new == known or (interpreter.build.fields.are_kinds_kept and part.dtype != value.dtype):
         interpreter.build.refuse(
             f"{owner.kind.keys[k]} of an object that is an item of a list becomes a number of another kind",

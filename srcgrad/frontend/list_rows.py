@@ -17,7 +17,7 @@ import numpy as np
 
 from ..ir import affine
 from ..ir.expressions import BOOL, Expr
-from . import common_lengths, item_fields, list_parts, lists_of_none, optional
+from . import common_lengths, item_fields, joined_numbers, list_parts, lists_of_none, optional
 from .types import ScalarType
 from .values import ArrayValue, Items, Layout, Nested, Scalar, Static, TupleValue
 
@@ -95,23 +95,12 @@ def common_row(interpreter: Interpreter, rows: list[Row], are_known: bool = Fals
     if isinstance(first.inner, Layout) and interpreter.build.fields.are_views:
         item_fields.note_other_numbers(interpreter, first.inner, columns)
     held = np.result_type(*(row.dtype for row in rows))  # 0.1 beside a float32 keeps its digits, as in np.array(ys)
-    return row_of_places([common_place(column) for column in columns], first.dims, first.inner, held)
+    return row_of_places([joined_numbers.common_place(column) for column in columns], first.dims, first.inner, held)
 
 
 def places_of(row: Row) -> tuple[ScalarType, ...]:
     """What stands at each place of a row: one for all, where they are alike."""
     return row.weak if isinstance(row.weak, tuple) else (ScalarType(row.dtype, row.weak),)
-
-
-def common_place(column: tuple[ScalarType, ...]) -> ScalarType:
-    """The kind of number that any of these is: a Python float beside a float32 is one, as where branches meet."""
-    strong = [place.dtype for place in column if not place.weak]
-    weak = [place.dtype for place in column if place.weak]
-    if not strong or not weak:
-        return ScalarType(np.result_type(*strong, *weak), not strong)
-    dtype = np.result_type(*strong)
-    inexact = dtype.kind in "fc"
-    return ScalarType(np.result_type(dtype, *(kind.type(0).item() if inexact else kind for kind in weak)), False)
 
 
 def row_of_places(places: list[ScalarType], dims: tuple[Expr, ...], inner: Any, held: np.dtype | None = None) -> Row:

@@ -32,7 +32,6 @@ from . import (
     list_types,
     lists_as_arrays,
     lists_of_none,
-    operators,
     put_in_rows,
 )
 from .arithmetic import cast
@@ -311,7 +310,9 @@ def repeated(interpreter: Interpreter, value: TupleValue, count: Scalar) -> Item
     for k, item in enumerate(value.items if row.dims != (affine.ZERO,) else ()):
         identities.give_away(interpreter, item, rows)
         list_types.note_repeated(interpreter, rows, item, row.inner)
-        part = operators.as_array(interpreter, item) if not isinstance(item, Scalar) else ArrayValue((), item.expr)
+        part = (
+            lists_as_arrays.as_array(interpreter, item) if not isinstance(item, Scalar) else ArrayValue((), item.expr)
+        )
         held = whole(build.materialize(part, "t")) if part.ndim else part
         place = lambda i, k=k: affine.add(affine.mul(i, affine.integer(size)), affine.integer(k))
         store = lambda index, v=held, at=place: Store(

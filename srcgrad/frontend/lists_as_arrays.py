@@ -112,3 +112,11 @@ def not_its_memory(interpreter: Interpreter, given: list[Any], made: Any) -> Any
     if build.in_composition or not isinstance(made, ArrayValue) or not isinstance(made.element, Load):
         return made
     return whole(build.materialize(made, copy=True)) if build.root(made.element.array) in roots else made
+
+
+def as_array(interpreter: Interpreter, value: Any) -> Any:
+    if isinstance(value, TupleValue):
+        from .numpy.creation import array_of
+
+        return array_of(interpreter.build, as_values(interpreter, value), None)
+    return as_values(interpreter, value)

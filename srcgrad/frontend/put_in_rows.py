@@ -25,7 +25,6 @@ from . import (
     list_types,
     lists_as_arrays,
     lists_of_none,
-    operators,
 )
 from .aliases import arrays_of, is_seen_elsewhere, note_twins
 from .arithmetic import cast
@@ -98,7 +97,7 @@ def put(interpreter: Interpreter, rows: Array, place: Expr, item: Any, inner: An
     value = (
         lists_as_arrays.array_of_items(interpreter, item)
         if isinstance(item, Items)
-        else operators.as_array(interpreter, item)
+        else lists_as_arrays.as_array(interpreter, item)
     )
     value = common_lengths.with_lengths(build, value, rows.dims[1:])
     place = build.capture(place, "k")

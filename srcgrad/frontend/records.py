@@ -20,20 +20,20 @@ from . import (
     attributes,
     binding,
     calls_in_place,
-    computed_attributes,
     containers,
     expressions,
     identities,
     item_fields,
     item_views,
+    known_values,
     operators,
     sets,
     special_methods,
 )
 from .outside import InObject
 from .source import unwrap
-from .types import DictKind, RecordKind
-from .values import NONE, Bound, Scalar, Static, TupleValue, constant, is_hashable, new_dict
+from .types import SETS, DictKind, RecordKind
+from .values import NONE, Bound, Method, Scalar, Static, TupleValue, constant, is_hashable, new_dict
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -58,9 +58,9 @@ INSTEAD_OF_KEYS = ("where the keys are whole numbers, an array or a list in its 
 
 def key_of(interpreter: Interpreter, value: Any) -> Any:
     """A key, which must be known."""
-    key = operators.plain(value)
-    operators.refuse_template(interpreter, value)
-    if not operators.is_known(value) or not is_hashable(key) or not _may_be_key(value):
+    key = known_values.plain(value)
+    known_values.refuse_template(interpreter, value)
+    if not known_values.is_known(value) or not is_hashable(key) or not _may_be_key(value):
         interpreter.build.refuse(KEYS_ARE_KNOWN, *INSTEAD_OF_KEYS)
     return value.dtype.type(key) if isinstance(value, Scalar) and not value.weak else key
 
@@ -74,7 +74,7 @@ def _may_be_key(value: Any) -> bool:
 
 def item(interpreter: Interpreter, owner: TupleValue, index: Any) -> Any:
     """d[key]"""
-    if sets.is_set(owner):
+    if is_set(owner):
         interpreter.build.refuse("a set has no places", "for item in s: ...", error=ArgumentError)
     key = key_of(interpreter, index)
     if key not in owner.kind.keys and owner.kind.default is not None:
@@ -96,7 +96,7 @@ def with_items(owner: TupleValue, items: dict[Any, Any]) -> TupleValue:
 
 def store(interpreter: Interpreter, owner: TupleValue, key: Any, value: Any, what: str) -> Any:
     """d[key] = value, or owner.key = value: what is held then"""
-    if sets.is_set(owner):
+    if is_set(owner):
         interpreter.build.refuse("a set has no places", error=ArgumentError)
     is_item = item_views.is_view(interpreter, owner)
     if not is_item:
@@ -134,7 +134,7 @@ def made_of(interpreter: Interpreter, parts: list[Any], more: dict[str, Any], cl
     """dict(...)"""
     items: dict[Any, Any] = {}
     for part in parts:
-        part = containers.as_dict(interpreter, computed_attributes.as_it_is_now(interpreter, part))
+        part = containers.as_dict(interpreter, as_it_is_now(interpreter, part))
         if is_dict(part):
             items |= as_dict(part)
             continue
@@ -160,7 +160,7 @@ def made_of_keys(cls: type) -> Callable[..., TupleValue]:
 
 def method(interpreter: Interpreter, owner: TupleValue, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A method of a dict."""
-    if sets.is_set(owner):
+    if is_set(owner):
         return sets.method(interpreter, owner, name, args, kwargs)
     build, items = interpreter.build, as_dict(owner)
     if name == "setdefault" and "default" in kwargs:
@@ -210,10 +210,10 @@ def updated(interpreter: Interpreter, owner: TupleValue, other: Any, op: str) ->
     """d |= e changes d, by whatever name; False where the operator makes another one, or is not defined."""
     if not is_dict(other) or owner.kind.cls is frozenset:
         return False
-    if sets.is_set(owner):
-        change = sets.ON_THE_SPOT.get(op) if sets.is_set(other) else None
+    if is_set(owner):
+        change = sets.ON_THE_SPOT.get(op) if is_set(other) else None
     else:
-        change = "update" if op == "bitor" and not sets.is_set(other) else None
+        change = "update" if op == "bitor" and not is_set(other) else None
     if change is not None:
         method(interpreter, owner, change, [other], {})
     return change is not None
@@ -225,7 +225,7 @@ def now(interpreter: Interpreter, owner: TupleValue) -> TupleValue:
 
 def remove(interpreter: Interpreter, owner: TupleValue, key: Any) -> None:
     """del d[key]"""
-    if sets.is_set(owner):
+    if is_set(owner):
         interpreter.build.refuse("a set has no places", error=ArgumentError)
     identities.check_own(interpreter, owner, "taking out an item")
     if key not in owner.kind.keys:
@@ -363,3 +363,19 @@ def _fields(interpreter: Interpreter, cls: Any, args: list[Any], kwargs: dict[st
         elif field.default_factory is not dataclasses.MISSING:
             out[field.name] = apply(interpreter, Static(field.default_factory), [], {})
     return out
+
+
+FIELDS = "__dict__"
+
+
+def are_fields(value: Any) -> bool:
+    return isinstance(value, Method) and value.name == FIELDS
+
+
+def as_it_is_now(interpreter: Interpreter, value: Any) -> Any:
+    """vars(o) where it is read: a dict of what the object has."""
+    return new_dict(as_dict(identities.now(interpreter, value.owner))) if are_fields(value) else value
+
+
+def is_set(value: Any) -> bool:
+    return isinstance(value, TupleValue) and isinstance(value.kind, DictKind) and value.kind.cls in SETS

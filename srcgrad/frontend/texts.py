@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..ir.walk import variables
-from . import binding, expressions, operators
+from . import binding, expressions, known_values
 from .values import ArrayValue, Scalar, Static, Template, TupleValue
 
 if TYPE_CHECKING:
@@ -101,8 +101,8 @@ def format_text(interpreter: Interpreter, text: str, args: list[Any], kwargs: di
     """text.format(*args, **kwargs)"""
     given: dict[Any, Any] = dict(enumerate(args)) | kwargs
     if is_known(given.values()):
-        plain = list(map(operators.plain, args))
-        named = {name: operators.plain(value) for name, value in kwargs.items()}
+        plain = list(map(known_values.plain, args))
+        named = {name: known_values.plain(value) for name, value in kwargs.items()}
         return interpreter.said(text, lambda: text.format(*plain, **named), [*plain, *named.values()])
     numbers = itertools.count()
     pieces: list[str] = []
@@ -116,7 +116,7 @@ def format_text(interpreter: Interpreter, text: str, args: list[Any], kwargs: di
 
 def join(interpreter: Interpreter, text: str, parts: Any) -> str:
     """text.join(parts)"""
-    items = [operators.plain(item) for item in expressions.items_of(interpreter, parts)]
+    items = [known_values.plain(item) for item in expressions.items_of(interpreter, parts)]
     if not all(isinstance(item, str) for item in items):
         interpreter.build.refuse("join takes texts", "make texts of them:  str(y)")
     return Template.of([part for item in items for part in (text, item)][1:])

@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import ArgumentError, UnsupportedError
 from ..ir.expressions import Array, Dim, Var
 from ..ir.nodes import External
-from . import operators
+from . import known_values, lists_as_arrays
 from .arguments import SUPPORTED
 from .numpy.table import nearest
 from .outside import Fixed
@@ -89,8 +89,8 @@ def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict
     """Not ours: evaluated now where everything is known, else refused with the nearest name that we have."""
     refuse_masked(interpreter, target)
     given = (*args, *kwargs.values())
-    values = [operators.plain(v) for v in given]
-    if all(map(operators.is_known, given)) and callable(target):
+    values = [known_values.plain(v) for v in given]
+    if all(map(known_values.is_known, given)) and callable(target):
         if any(hasattr(value, "__next__") for value in values) or does_otherwise(target):
             interpreter.build.refuse(
                 f"{name_of(target)} does something else each time", "call it outside, and hand it in"
@@ -163,7 +163,7 @@ def external(interpreter: Interpreter, target: Any, name: str, args: list[Any]) 
             and arg.kind in (list, tuple)
             and all(isinstance(item, Scalar) for item in arg.items)
         ):
-            arg = operators.as_array(interpreter, arg)
+            arg = lists_as_arrays.as_array(interpreter, arg)
         match arg:
             case ArrayValue():
                 samples.append(np.ones((2,) * arg.ndim, arg.dtype))
