@@ -12,8 +12,7 @@ from ..ir.rename import rename_arrays
 from ..ir.walk import blocks, loads, map_expressions, statements, substitute, variables, with_blocks
 from . import exceptions, flow, generators, identities, item_views, list_items, unbound
 from .arithmetic import cast
-from .attempts import Widen
-from .joined_numbers import is_as, join_scalars, of_the_types_of, with_types
+from .joined_numbers import Widen, is_as, join_scalars, of_the_types_of, with_types
 from .values import (
     ArrayValue,
     Bound,

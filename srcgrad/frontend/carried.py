@@ -39,13 +39,12 @@ from .attempts import (
     Relisted,
     Several,
     Unlike,
-    Widen,
     restore,
     save,
 )
 from .first_apart import FirstApart
 from .item_fields_known import LoopAhead
-from .joined_numbers import as_small_as, of_the_types_of
+from .joined_numbers import Widen, as_small_as, of_the_types_of
 from .liveness import assigned
 from .loop_end import close_loop
 from .loop_head import enter, enter_lists, handle_of, parts_of

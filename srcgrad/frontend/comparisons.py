@@ -21,7 +21,6 @@ from ..ir.walk import is_constant
 from . import (
     containers,
     identities,
-    item_fields,
     item_views,
     known_values,
     lists_as_arrays,
@@ -30,6 +29,7 @@ from . import (
     optional,
     records,
     sets,
+    shared_items,
     special_methods,
 )
 from .arithmetic import cast, elementwise
@@ -135,7 +135,7 @@ def _identity(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
     if isinstance(x, Closure) and x is not y and x.node is not y.node:
         return constant(isinstance(op, ast.IsNot))
     if item_views.are_alike(interpreter, x, y):  # of one list, which has each object once
-        item_fields.expect_once(interpreter, x)
+        shared_items.expect_once(interpreter, x)
         places = [Scalar(item_views.place_of(value), weak=True) for value in (x, y)]
         return compare(interpreter, ast.Eq() if isinstance(op, ast.Is) else ast.NotEq(), *places)
     return constant(_is_one(interpreter, x, y) == isinstance(op, ast.Is))

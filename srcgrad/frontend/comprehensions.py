@@ -26,7 +26,6 @@ from . import (
     expressions,
     generators,
     identities,
-    item_fields,
     item_views,
     list_parts,
     list_rows,
@@ -36,6 +35,7 @@ from . import (
     liveness,
     operators,
     put_in_rows,
+    shared_items,
 )
 from .aliases import arrays_of
 from .attempts import restore, save
@@ -321,10 +321,10 @@ def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[
     if has_layout:  # (where it is put, it is given away)
         item_views.note_kinds(interpreter, out, row.inner)
     else:
-        identities.give_away(interpreter, made, out)
+        shared_items.give_away(interpreter, made, out)
     if any(identity in lists_before for identity in identities.within(made)) or _may_be_again(interpreter, made, index):
         build.rows_of_one.add(out.name)
-        item_fields.note_held_twice(interpreter, out)
+        shared_items.note_held_twice(interpreter, out)
     list_types.note_repeated(interpreter, out, made, row.inner)
     with build.nested(block):
         if isinstance(value, Scalar):
@@ -333,7 +333,7 @@ def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[
             value = common_lengths.with_lengths(build, value, row.dims)
             build.each(row.dims, lambda i: Store(out, (index, *i), value.at(i)))
         else:
-            list_parts.put(interpreter, out, index, value, row.inner)
+            put_in_rows.put(interpreter, out, index, value, row.inner)
     build.names.release(index.name)
     for known in (build.lower, build.upper):
         known.pop(index, None)
@@ -348,7 +348,7 @@ def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[
                 and (build.root(array) in others or not _is_apart(block, part, index))
                 for array in arrays_of(part)
             ):
-                item_fields.note_one_array(interpreter, out)  # parts of one array may overlap
+                shared_items.note_one_array(interpreter, out)  # parts of one array may overlap
     put_in_rows.note_held(interpreter, out, value)
     return Items(out, count, count, row.weak, row.inner, object())
 

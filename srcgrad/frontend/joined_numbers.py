@@ -398,3 +398,13 @@ def common_place(column: tuple[ScalarType, ...]) -> ScalarType:
     dtype = np.result_type(*strong)
     inexact = dtype.kind in "fc"
     return ScalarType(np.result_type(dtype, *(kind.type(0).item() if inexact else kind for kind in weak)), False)
+
+
+class Widen(Exception):
+    """A name that goes round a loop does not keep its type: try again with the wider one.
+
+    `part`: the name of the item, where it is one of a tuple or a list.
+    """
+
+    def __init__(self, name: str, to: Scalar, part: str = "") -> None:
+        self.name, self.part, self.to = name, part or name, to

@@ -10,7 +10,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..ir.expressions import Array
-from . import binding, expressions, identities, item_fields, item_views, list_types, lists_as_arrays, put_in_rows
+from . import (
+    binding,
+    expressions,
+    identities,
+    item_views,
+    list_types,
+    lists_as_arrays,
+    put_in_rows,
+    shared_items,
+)
 from .aliases import arrays_of, value_leaves
 from .values import ArrayValue, Items, Lost, Static, TupleValue, whole
 
@@ -90,6 +99,6 @@ def note_stored(interpreter: Interpreter, rows: Array, value: Any) -> None:
     shown = {build.root(array) for array in arrays_of(value)} if isinstance(value, ArrayValue) else set()
     if any(root in {other, *build.all_twins(other)} for other in shown):
         if value.handle is not None or value.is_window:
-            item_fields.note_one_array(interpreter, rows)  # two items are one
+            shared_items.note_one_array(interpreter, rows)  # two items are one
     else:
         put_in_rows.note_held(interpreter, rows, value)

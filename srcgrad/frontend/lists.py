@@ -31,8 +31,9 @@ from . import (
     list_parts,
     list_types,
     lists_as_arrays,
-    lists_of_none,
+    optional,
     put_in_rows,
+    shared_items,
 )
 from .arithmetic import cast
 from .joined_numbers import types_of
@@ -126,7 +127,7 @@ def store(interpreter: Interpreter, owner: Items, index: Any, value: Any) -> Non
         assert isinstance(target.element, Load)
         item_names.note_moved(interpreter, owner.rows)
         list_types.note_stored(interpreter, owner, more, index)
-        list_parts.put(interpreter, owner.rows, target.element.index[0], value, owner.inner)
+        put_in_rows.put(interpreter, owner.rows, target.element.index[0], value, owner.inner)
         return
     list_types.note_stored(interpreter, owner, more, index)
     stale = set(build.stale)
@@ -136,7 +137,7 @@ def store(interpreter: Interpreter, owner: Items, index: Any, value: Any) -> Non
             del build.stale[root]
         list_items.note_replaced(interpreter, owner.rows)
         list_items.note_stored(interpreter, owner.rows, value)
-        identities.give_away(interpreter, value, owner.rows)
+        shared_items.give_away(interpreter, value, owner.rows)
 
 
 def in_rows(interpreter: Interpreter, name: str, owner: TupleValue) -> Items:
@@ -161,11 +162,11 @@ def rows_of(interpreter: Interpreter, name: str, value: TupleValue, may_change: 
 
 def widened(interpreter: Interpreter, owner: Items, row: Row) -> Items:
     """The list with items of a wider kind, by whatever name."""
-    is_alike = lists_of_none.is_flagged(row.inner) == lists_of_none.is_flagged(owner.inner)
+    is_alike = list_parts.is_flagged(row.inner) == list_parts.is_flagged(owner.inner)
     if is_alike and row.dtype == owner.rows.dtype and row.weak == owner.weak:
         return owner
     identities.check_own(interpreter, owner, "assigning to an item")
-    is_first = lists_of_none.is_nothing(owner)  # what its items are is known now: the end of a loop around tells
+    is_first = list_parts.is_nothing(owner)  # what its items are is known now: the end of a loop around tells
     if owner.has_room or (not is_first and any(owner.identity in heads for heads in interpreter.list_heads[-1:])):
         raise Grows(owner.identity, row, None if owner.has_room else affine.ZERO)
     is_other = row.dtype != owner.rows.dtype or row.inner != owner.inner
@@ -192,7 +193,7 @@ def item_at(interpreter: Interpreter, value: Items, place: Expr) -> Any:
     interpreter.build.check_fresh(Load(value.rows, axes(value.rows.ndim)))
     if not row:
         return _number(interpreter, value, Load(value.rows, (place,)))
-    if lists_of_none.is_nothing(value):
+    if list_parts.is_nothing(value):
         return NONE
     if isinstance(value.inner, Layout):
         kinds = places_of(row_of_list(interpreter, value)[0])
@@ -220,7 +221,7 @@ def item_at(interpreter: Interpreter, value: Items, place: Expr) -> Any:
     item = TupleValue(tuple(parts), value.inner)
     if value.inner is list:
         item = replace(item, identity=object())
-        identities.give_away(interpreter, item, value.rows)
+        shared_items.give_away(interpreter, item, value.rows)
     return item
 
 
@@ -240,7 +241,7 @@ def subscripted(interpreter: Interpreter, value: Items, index: Any) -> Any:
         if (found := item_views.part_of_list(interpreter, value, seen)) is not None:
             return found
         part = build.materialize(seen, "items", copy=True)
-        put_in_rows.note_shared(interpreter, part, value.rows)
+        shared_items.note_shared(interpreter, part, value.rows)
         is_whole = index.start is index.stop is None and abs(static_int(index.step) or 0) == 1
         list_types.note_part(interpreter, part, value, is_whole)
         made = Items(part, part.dims[0], part.dims[0], value.weak, value.inner, object())
@@ -301,14 +302,14 @@ def repeated(interpreter: Interpreter, value: TupleValue, count: Scalar) -> Item
     """[0.0] * n"""
     build = interpreter.build
     row = common_row(interpreter, row_of_list(interpreter, value), are_known=True)
-    if isinstance(row.inner, Layout) and row.inner != lists_of_none.NOTHING:
+    if isinstance(row.inner, Layout) and row.inner != optional.NOTHING:
         build.refuse("a list of one tuple or object as often as only a run tells", "append copies in a loop")
     size = len(value.items)
     times = cast(count.expr, INT64)
     times = build.pin(times if build.is_at_least(times, 0) else affine.maximum(build.pin(times), affine.ZERO))
     rows = build.allocate("items", row.dtype, (affine.mul(times, affine.integer(size)), *row.dims))
     for k, item in enumerate(value.items if row.dims != (affine.ZERO,) else ()):
-        identities.give_away(interpreter, item, rows)
+        shared_items.give_away(interpreter, item, rows)
         list_types.note_repeated(interpreter, rows, item, row.inner)
         part = (
             lists_as_arrays.as_array(interpreter, item) if not isinstance(item, Scalar) else ArrayValue((), item.expr)
@@ -381,6 +382,6 @@ def copied(interpreter: Interpreter, value: Any, is_deep: bool = False) -> Any:
         if isinstance(value, ArrayValue) and value.ndim > 1:
             put_in_rows.note_held(interpreter, rows, value)
         elif isinstance(value, Items) and not is_deep:
-            put_in_rows.note_shared(interpreter, rows, value.rows)
+            shared_items.note_shared(interpreter, rows, value.rows)
         return Items(rows, rows.dims[0], rows.dims[0], weak, inner, object())
     return new_list(expressions.items_of(interpreter, value))

@@ -45,12 +45,11 @@ from .attempts import (
     Relisted,
     Several,
     Unlike,
-    Widen,
 )
 from .first_apart import FirstApart
 from .flow import RESULT
 from .handed_on import exchange, in_parallel, permuted, shape_known_ahead, steady_dims
-from .joined_numbers import ItemTypes, is_as, join_scalars, types_of
+from .joined_numbers import ItemTypes, Widen, is_as, join_scalars, types_of
 from .loop_head import handle_of
 from .types import ScalarType
 from .values import (

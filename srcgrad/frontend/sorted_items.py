@@ -18,7 +18,7 @@ from . import (
     known_values,
     list_types,
     lists_as_arrays,
-    put_in_rows,
+    shared_items,
     special_methods,
 )
 from .attempts import restore, save
@@ -80,7 +80,7 @@ def in_order(interpreter: Interpreter, value: Any, *, key: Any = None, reverse: 
     made = calls_in_place.call_function(interpreter, python.ordered, [given, key or NONE, constant(backwards)], {})
     made = replace(made, weak=value.weak) if is_wider else made
     if isinstance(made, Items) and isinstance(value, Items):
-        put_in_rows.note_shared(interpreter, made.rows, value.rows)
+        shared_items.note_shared(interpreter, made.rows, value.rows)
         if made.inner == value.inner:  # (of a list with None, the items that are none)
             list_types.note_part(interpreter, made.rows, value, is_whole=True)
             list_types.note_moved(interpreter, made)
