@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ArgumentError, SourceError, UnsupportedError
 from ..runtime.stacks import is_one
 from . import binding, calls_in_place, known_values
+from .frames import Frame
 from .outputs import float_structure
 from .outside import holds_arrays
 from .source import has_derivative, read
@@ -74,8 +75,6 @@ def call(
     interpreter: Interpreter, method: Any, args: list[Any], kwargs: dict[str, Any], only: Container[str] | None = None
 ) -> Any:
     """`only`: of these parameters the cotangents are wanted, which are the first."""
-    from .interpret import Frame
-
     build, kind, adjoints = interpreter.build, method.__name__, method.__self__._for_call(kwargs)._adjoints
     if kind not in KINDS:
         build.refuse(f".{kind} in a function that is differentiated", f"call .backward, or .{KINDS[1]}")

@@ -17,6 +17,7 @@ from . import (
     called_first,
     changes,
     computed_attributes,
+    dicts,
     expressions,
     identities,
     item_fields,
@@ -26,12 +27,14 @@ from . import (
     list_methods,
     lists,
     lists_as_arrays,
+    named_parts,
     operators,
     optional,
     records,
     special_methods,
     tables,
     tuple_items,
+    unpacking,
 )
 from .aliases import HELD, roots_of_value, value_leaves
 from .numpy import flat, indexing, products
@@ -90,7 +93,7 @@ def unpack(interpreter: Interpreter, targets: list[ast.expr], value: Any) -> Non
     starred = [k for k, target in enumerate(targets) if isinstance(target, ast.Starred)]
     if optional.is_optional(value):
         value = optional.unless_none(interpreter.build, value, "what is unpacked is None here")
-    items = expressions.known_items(interpreter, value)
+    items = unpacking.known_items(interpreter, value)
     if items is None and starred:
         items = lists.split(interpreter, value, starred[0], len(targets) - starred[0] - 1)
     elif items is None:
@@ -129,13 +132,13 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
             _update_under(interpreter, owner, given, binding.settled(interpreter, value), op)
             return
         key = records.key_of(interpreter, given)
-        _put(interpreter, owner, key, records.item(interpreter, owner, constant(key)) if op else None, value, op)
+        _put(interpreter, owner, key, dicts.item(interpreter, owner, constant(key)) if op else None, value, op)
         return
     if records.are_fields(owner):
         key = records.key_of(interpreter, expressions.evaluate(interpreter, items))
         (value,) = expressions.as_before(interpreter, [value], mark)
         if op is not None:
-            current = records.item(interpreter, records.as_it_is_now(interpreter, owner), constant(key))
+            current = dicts.item(interpreter, records.as_it_is_now(interpreter, owner), constant(key))
             value = _updated(interpreter, current, value, op)
         if value is not None:
             computed_attributes.store(interpreter, owner, key, value)
@@ -196,7 +199,7 @@ def _update_under(interpreter: Interpreter, owner: TupleValue, given: Scalar, va
 
         def update() -> bool:
             held, key = identities.now(interpreter, owner), owner.kind.keys[k]
-            _put(interpreter, held, key, records.item(interpreter, held, constant(key)), value, op)
+            _put(interpreter, held, key, dicts.item(interpreter, held, constant(key)), value, op)
             return False
 
         return branches.choose(interpreter, same[k], update, lambda: since(k + 1), [])
@@ -304,7 +307,7 @@ def _store_slice(
     if op is not None:
         value = operators.binary(interpreter, op, new_list(now[where]), value)
     try:
-        now[where] = [binding.bind_item(interpreter, name, item) for item in expressions.items_of(interpreter, value)]
+        now[where] = [binding.bind_item(interpreter, name, item) for item in unpacking.items_of(interpreter, value)]
     except ValueError as problem:
         interpreter.build.refuse(str(problem), error=ArgumentError)
     identities.change(interpreter, owner.identity, replace(owner, items=tuple(now)))
@@ -350,7 +353,7 @@ def _updated(interpreter: Interpreter, current: Any, value: Any, op: str) -> Any
     if identities.is_list(current) and op == "add" and not _is_numpys(value):
         list_methods.method(interpreter, current, "extend", [value])
         return None
-    if records.is_dict(current) and records.updated(interpreter, current, value, op):
+    if records.is_dict(current) and dicts.updated(interpreter, current, value, op):
         return None
     if identities.is_list(current) and op == "mul":
         interpreter.build.refuse("*= of a list that is an item or an attribute", "give it a name, and repeat that")
@@ -364,7 +367,7 @@ def _put(interpreter: Interpreter, owner: TupleValue, key: Any, current: Any, va
             value = _updated(interpreter, current, value, op)
         if value is None:
             return
-    records.store(interpreter, owner, key, value, "assigning to it")
+    named_parts.store(interpreter, owner, key, value, "assigning to it")
 
 
 def augment(interpreter: Interpreter, stmt: ast.AugAssign) -> None:
@@ -402,7 +405,7 @@ def _augment_name(interpreter: Interpreter, stmt: ast.AugAssign, name: str, op: 
         _update(interpreter, current, value, op)
     elif identities.is_list(current) and op == "add" and not _is_numpys(value):
         list_methods.method(interpreter, current, "extend", [value])
-    elif records.is_dict(current) and records.updated(interpreter, current, value, op):
+    elif records.is_dict(current) and dicts.updated(interpreter, current, value, op):
         pass
     elif identities.is_list(current) and op == "mul" and isinstance(current, TupleValue) and _count(value) > 0:
         list_methods.method(interpreter, current, "extend", [new_list(current.items * (_count(value) - 1))])

@@ -16,10 +16,11 @@ from ..ir.expressions import Expr
 from ..rules import compositions
 from . import (
     calls_in_place,
-    computed_attributes,
     containers,
     inheritance,
     known_values,
+    library_objects,
+    objects,
     outside,
     records,
     special_methods,
@@ -62,9 +63,9 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
             return Static(method)
         if containers.is_one(owner) and (of_mapping := containers.method(interpreter, owner, name)) is not None:
             return of_mapping
-        if is_simple_object(owner.value) or records.is_made_here(owner.value):
+        if is_simple_object(owner.value) or objects.is_made_here(owner.value):
             return of_object(interpreter, owner, name)
-        if (made := of_library(interpreter, owner.value)) is not None:
+        if (made := library_objects.of_library(interpreter, owner.value)) is not None:
             return attribute(interpreter, made, name)
         if outside.is_lasting(owner.value):
             return constant(getattr(owner.value, name))
@@ -74,11 +75,11 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
             return owner.items[owner.kind._fields.index(name)]
         of_tuples = hasattr(tuple, name) and special_methods.own(owner, name) is None
         if hasattr(owner.kind, "_fields") and not of_tuples and name not in ("_replace", "_asdict"):
-            return records.of_class(interpreter, owner, owner.kind, name)
+            return objects.of_class(interpreter, owner, owner.kind, name)
         if records.is_record(owner) and name == records.FIELDS:
-            return computed_attributes.fields_of(interpreter, owner)
+            return Method(owner, records.FIELDS)
         if records.is_record(owner):
-            return records.attribute(interpreter, owner, name)
+            return objects.attribute(interpreter, owner, name)
         if records.is_dict(owner) and not hasattr(owner.kind.cls, name):
             return build.refuse(f"a {owner.kind.cls.__name__} has no attribute {name!r}", error=AttributeArgumentError)
         if records.is_dict(owner) and name == "default_factory":
@@ -144,29 +145,6 @@ def _check_there(interpreter: Interpreter, owner: Scalar | ArrayValue, name: str
         kinds = [own] if build.would_catch(AttributeError) else [own, *kinds]
     if not any(hasattr(kind, name) for kind in kinds):
         build.refuse(f"{kinds[0].__name__!r} object has no attribute {name!r}", error=AttributeArgumentError)
-
-
-def of_library(interpreter: Interpreter, target: Any) -> Any | None:
-    """An object of SciPy's from outside as what stands for it: what it holds is handed in, as globals are."""
-    if (found := compositions.made_of(type(target))) is None:
-        return None
-    names, composition = found
-    held = [
-        interpreter.outside(name.strip("_"), InObject(target, name)) if hasattr(target, name) else NONE
-        for name in names
-    ]  # (which of them it has is decided where it is made)
-    return calls_in_place.call_composition(interpreter, composition, held, {})
-
-
-def as_made_here(interpreter: Interpreter, value: Any) -> Any:
-    """What stands for an object of SciPy's from outside; anything else is what it is."""
-    if not isinstance(value, Static):
-        return value
-    made, module = of_library(interpreter, value.value), type(value.value).__module__
-    if made is None and module.startswith("scipy.sparse."):
-        what = f"a {type(value.value).__name__} of scipy.sparse can't be computed with"
-        interpreter.build.refuse(what, "make it one of compressed rows ahead of the function:  A = A.tocsr()")
-    return value if made is None else made
 
 
 def of_object(interpreter: Interpreter, owner: Static, name: str) -> Any:

@@ -10,7 +10,7 @@ from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Var
 from ..ir.nodes import AddTo, Alloc, Assign, Invoke, Stmt
 from ..ir.rename import rename_arrays
 from ..ir.walk import blocks, loads, map_expressions, statements, substitute, variables, with_blocks
-from . import exceptions, flow, generators, identities, item_views, list_items, unbound
+from . import flow, generators, identities, item_views, list_items, unbound
 from .arithmetic import cast
 from .joined_numbers import Widen, is_as, join_scalars, of_the_types_of, with_types
 from .values import (
@@ -19,6 +19,7 @@ from .values import (
     Closure,
     Flat,
     Grid,
+    MadeException,
     OneOf,
     Range,
     Scalar,
@@ -92,8 +93,8 @@ def bind(interpreter: Interpreter, name: str, value: Any, mark: int) -> None:
             interpreter.env[name] = bind_item(interpreter, name, value)
         case Static(value=generators.Generator(scope=None) as made):
             interpreter.env[name] = generators.with_a_name(interpreter, made)
-        case Static(value=exceptions.Made() as made):
-            interpreter.env[name] = exceptions.with_a_name(interpreter, made)
+        case Static(value=MadeException() as made):
+            interpreter.env[name] = with_its_numbers(interpreter, made)
         case _:
             interpreter.env[name] = value
 
@@ -286,3 +287,22 @@ def _rename(stmt: Stmt, names: dict[Any, Expr]) -> Stmt:
     if hasattr(stmt, "adjoint"):
         stmt = replace(stmt, adjoint=tuple(_rename(s, names) for s in stmt.adjoint))  # type: ignore[call-arg]
     return map_expressions(stmt, lambda expr: substitute(expr, names))
+
+
+def with_its_numbers(interpreter: Interpreter, made: MadeException) -> Static:
+    """An error that is raised further down: its numbers are what they are now."""
+
+    def now(value: Any) -> Any:
+        if isinstance(value, TupleValue):
+            return replace(value, items=tuple(map(now, value.items)))
+        return for_later(interpreter, value) if isinstance(value, Scalar) else value
+
+    named = tuple((name, now(value)) for name, value in made.named)
+    return Static(replace(made, given=tuple(map(now, made.given)), named=named))
+
+
+def for_later(interpreter: Interpreter, value: Scalar) -> Scalar:
+    """A number for a field: no loop or branch behind the text may assign its variable."""
+    now = bind_item(interpreter, "t", value)
+    interpreter.build.pinned |= variables(now.expr)
+    return now

@@ -29,19 +29,21 @@ from . import (
     changes,
     computed_attributes,
     containers,
-    exceptions,
+    dicts,
     expressions,
     generators,
     identities,
     iterators,
     known_values,
     large_numbers,
+    library_objects,
     lifted,
     list_methods,
     list_types,
     lists,
     lists_as_arrays,
     named_tuples,
+    objects,
     parameters,
     python_raises,
     records,
@@ -82,6 +84,7 @@ from .values import (
     Closure,
     Differentiated,
     Items,
+    MadeException,
     Method,
     NotConstant,
     RandomSource,
@@ -102,6 +105,7 @@ TAKE_AN_ITEM = ("append", "insert")  # of the methods of lists
 ITEMS_NOT_LOOKED_AT = (any, all)  # by Python: once it is known what they return
 
 
+@expressions.evaluates(ast.Call)
 def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
     function = large_numbers.as_float(node, expressions.evaluate(interpreter, node.func))
     if isinstance(function, Static) and function.value is None and not interpreter.frame.is_composition:
@@ -249,7 +253,7 @@ def _operands(target: Any, kwargs: dict[str, Any]) -> tuple[int, dict[str, Any]]
 def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A call of a Python object that is known: NumPy's, Python's, or the user's function."""
     build = interpreter.build
-    if (made := attributes.of_library(interpreter, target)) is not None:
+    if (made := library_objects.of_library(interpreter, target)) is not None:
         return apply(interpreter, made, args, kwargs)
     if type(target).__hash__ is None:  # it is no key of a table: poly1d, and its like
         build.refuse(f"an object of the class {name_of(type(target))} can't be called here", "write what it computes")
@@ -349,10 +353,10 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         return named_tuples.construct(interpreter, target, args, kwargs)
     if isinstance(target, enum.EnumMeta) and not kwargs and all(map(known_values.is_known, args)):
         return constant(of_python_itself(interpreter, target, args))
-    if records.is_made_here(target):
-        return records.construct(interpreter, target, args, kwargs)
+    if objects.is_made_here(target):
+        return objects.construct(interpreter, target, args, kwargs)
     if isinstance(target, type) and issubclass(target, BaseException):
-        return Static(exceptions.Made(target, tuple(args), tuple(kwargs.items())))
+        return Static(MadeException(target, tuple(args), tuple(kwargs.items())))
     return unknown(interpreter, target, args, kwargs)
 
 
@@ -407,7 +411,7 @@ def _takes_lists(target: Any) -> bool:
         return _takes_lists(target.func if isinstance(target, functools.partial) else target.__func__)
     if isinstance(target, type):
         is_named_tuple = issubclass(target, tuple) and hasattr(target, "_fields")
-        return is_named_tuple or target is functools.partial or records.is_made_here(target)
+        return is_named_tuple or target is functools.partial or objects.is_made_here(target)
     return is_users(target) or is_simple_object(target)
 
 
@@ -462,7 +466,7 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
         return call_composition(interpreter, compositions.SEARCHES[name], [owner, *args], kwargs)
     if isinstance(owner, TupleValue):
         if records.is_dict(owner):
-            return records.method(interpreter, owner, name, args, kwargs)
+            return dicts.method(interpreter, owner, name, args, kwargs)
         if hasattr(owner.kind, "_fields") and name in ("_asdict", "_replace"):
             return named_tuples.method(interpreter, owner, name, kwargs)
         if owner.kind is not list:

@@ -22,11 +22,14 @@ from . import (
     assignment,
     binding,
     calls_in_place,
+    changes,
     common_lengths,
+    dicts,
     expressions,
     generators,
     identities,
     item_views,
+    iterators,
     list_parts,
     list_rows,
     list_types,
@@ -35,14 +38,18 @@ from . import (
     liveness,
     operators,
     put_in_rows,
+    records,
+    sets,
     shared_items,
+    unpacking,
 )
 from .aliases import arrays_of
 from .attempts import restore, save
 from .control import note_range
-from .grid_loops import known_tuples
+from .frames import Frame
 from .run_over import RunOver
 from .source import located
+from .unpacking import known_tuples
 from .values import (
     ArrayValue,
     Closure,
@@ -72,12 +79,13 @@ class _AtRunTime(Exception):
     """Which items there are is only known at run time."""
 
 
+@expressions.evaluates(ast.ListComp)
 def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorExp) -> Any:
     """A list of known length where the range is known, else an array that a loop fills."""
     if liveness.named_in(node):
         return _in_place(interpreter, node)
     first = node.generators[0]
-    over = expressions.run_over_by_loop(interpreter, expressions.evaluate(interpreter, first.iter))
+    over = unpacking.run_over_by_loop(interpreter, expressions.evaluate(interpreter, first.iter))
     over = generators.of_object(interpreter, over)
     generators.check_taken(interpreter, node, over)
     items = _known_items(interpreter, over)
@@ -101,11 +109,30 @@ def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorEx
         return _grown(interpreter, node, over)
 
 
+@expressions.evaluates(ast.GeneratorExp)
+def generator(interpreter: Interpreter, node: ast.GeneratorExp) -> Any:
+    before = changes.Changes(interpreter)
+    return iterators.noted(interpreter, comprehension(interpreter, node), node, before)
+
+
+@expressions.evaluates(ast.SetComp)
+def set_of_items(interpreter: Interpreter, node: ast.SetComp) -> TupleValue:
+    items = comprehension(interpreter, ast.copy_location(ast.ListComp(node.elt, node.generators), node))
+    return sets.display(interpreter, unpacking.items_of(interpreter, items))
+
+
+@expressions.evaluates(ast.DictComp)
+def dict_of_items(interpreter: Interpreter, node: ast.DictComp) -> TupleValue:
+    pair = ast.copy_location(ast.Tuple([node.key, node.value], ast.Load()), node)
+    made = comprehension(interpreter, ast.copy_location(ast.ListComp(pair, node.generators), node))
+    if unpacking.known_items(interpreter, made) is None:
+        interpreter.build.refuse(records.KEYS_ARE_KNOWN, *records.INSTEAD_OF_KEYS)
+    return dicts.made_of(interpreter, [made], {})
+
+
 @contextmanager
 def _names_of_its_own(interpreter: Interpreter) -> Iterator[None]:
     """No function that is called sees what a comprehension runs over; one that is made there does, and keeps it."""
-    from .interpret import Frame
-
     around = interpreter.frame
     interpreter.frames.append(
         Frame(around.source, None, {}, around, around.depth, around.called_at, around.is_composition)
@@ -120,7 +147,7 @@ def _at_once(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorExp, ov
     """Its items in an array, computed in a loop that changes nothing else."""
     if isinstance(over, ArrayValue) and over.ndim:
         held = whole(interpreter.build.stored(over, "items"))
-        over = Indexed(held.dims[0], lambda i: expressions.element(held, i), (held,))
+        over = Indexed(held.dims[0], lambda i: unpacking.element(held, i), (held,))
     if isinstance(over, Indexed):
         items = _looped(interpreter, node, Range(affine.ZERO, over.count, affine.ONE), over.item)
         for held in over.held:  # they may be copies of what an item writes
@@ -133,10 +160,10 @@ def _at_once(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorExp, ov
 
 def _known_items(interpreter: Interpreter, over: Any) -> list[Any] | None:
     if isinstance(over, TupleValue):
-        return expressions.known_items(interpreter, over)
+        return unpacking.known_items(interpreter, over)
     if isinstance(over, Grid):
         return known_tuples(interpreter, over)
-    numbers = expressions.known_range(over)
+    numbers = unpacking.known_range(over)
     if numbers is not None and len(numbers) <= UNROLLED:
         return [constant(k) for k in numbers]
     if isinstance(over, Indexed) and isinstance(over.count, Const) and over.count.value <= UNROLLED:
@@ -157,7 +184,7 @@ def _unrolled(interpreter: Interpreter, node: Any, level: int, items: list[Any])
             continue
         if level + 1 < len(node.generators):
             inner_iter = expressions.evaluate(interpreter, node.generators[level + 1].iter)
-            inner = _known_items(interpreter, expressions.run_over_by_loop(interpreter, inner_iter))
+            inner = _known_items(interpreter, unpacking.run_over_by_loop(interpreter, inner_iter))
             if inner is None:
                 raise _AtRunTime
             out += _unrolled(interpreter, node, level + 1, inner)

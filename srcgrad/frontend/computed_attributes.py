@@ -12,7 +12,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
-from . import attributes, identities, known_values, records
+from . import attributes, dicts, identities, known_values, named_parts, records
 from .values import NONE, Method, TupleValue
 from .without_rules import unknown
 
@@ -26,7 +26,7 @@ def set_attribute(interpreter: Interpreter, owner: Any, name: Any, value: Any) -
     owner = identities.now(interpreter, owner)
     if not records.is_record(owner):
         interpreter.build.refuse("only attributes of objects that are made in the function can be assigned to")
-    records.store(interpreter, owner, name_of(interpreter, name), value, "assigning to it")
+    named_parts.store(interpreter, owner, name_of(interpreter, name), value, "assigning to it")
     return NONE
 
 
@@ -37,7 +37,7 @@ def delete_attribute(interpreter: Interpreter, owner: Any, name: Any) -> Any:
         interpreter.build.refuse("only attributes of objects that are made in the function can be deleted")
     if text not in owner.kind.keys:
         attributes.attribute(interpreter, owner, text)  # which says that there is none
-    records.remove(interpreter, owner, text)
+    named_parts.remove(interpreter, owner, text)
     return NONE
 
 
@@ -62,17 +62,17 @@ def method(interpreter: Interpreter, view: Method, name: str, args: list[Any], k
         return records.as_it_is_now(interpreter, view)
     owner = identities.now(interpreter, view.owner)
     if name in ("update", "setdefault"):
-        given = records.made_of(interpreter, args, kwargs) if name == "update" else None
+        given = dicts.made_of(interpreter, args, kwargs) if name == "update" else None
         for key in given.kind.keys if given is not None else map(known_values.plain, args[:1]):
             check_plain(interpreter, owner, key)
-    return records.method(interpreter, owner, name, args, kwargs)
+    return dicts.method(interpreter, owner, name, args, kwargs)
 
 
 def store(interpreter: Interpreter, view: Method, key: Any, value: Any) -> None:
     """vars(o)[key] = value"""
     owner = identities.now(interpreter, view.owner)
     check_plain(interpreter, owner, key)
-    records.store(interpreter, owner, key, value, "assigning to it")
+    named_parts.store(interpreter, owner, key, value, "assigning to it")
 
 
 def check_plain(interpreter: Interpreter, owner: TupleValue, key: Any) -> None:

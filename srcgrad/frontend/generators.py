@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from ..rules import compositions
 from ..rules.compositions import iterators as iterators_of_ours
 from . import flow, identities, liveness, special_methods, syntax
+from .frames import Frame
 from .source import Source, located
 from .syntax import below, walk
 from .values import NONE, ArrayValue, Closure, Generator, Range, Static, TupleValue, constant
@@ -117,7 +118,6 @@ def with_a_name(interpreter: Interpreter, made: Generator) -> Static:
     It is held as the names of a scope are: others may write it, or let go of it.
     """
     from . import binding
-    from .interpret import Frame
 
     given = made.given if made.first is None else made.given | {COUNT: made.first}
     env = {name: binding.bind_item(interpreter, name.lstrip("."), value) for name, value in given.items()}
@@ -287,8 +287,6 @@ def _outside(interpreter: Interpreter, made: Generator, own: set[str]) -> dict[s
 
     Those that it shares with the function that the loop is in stay what they are: that may bind them anew.
     """
-    from .interpret import Frame
-
     body = made.source.node.body
     assert isinstance(body, list)
     free = frozenset().union(*map(liveness.read_in, body)) - own

@@ -16,7 +16,7 @@ import inspect
 import math
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from . import (
     assignment,
     binding,
     bodies,
-    branches,
+    calls,
     calls_in_place,
     calls_of_own,
     computed_attributes,
@@ -38,18 +38,20 @@ from . import (
     control,
     definitions,
     exceptions,
+    exchanged_items,
     expressions,
     first_apart,
     flow,
     generators,
     handlers,
     identities,
+    if_statements,
     implicit,  # noqa: F401 (register)
     item_names,
     iterators,
-    list_items,
     list_methods,
     looks,
+    named_parts,
     optional,
     outside,
     parameters,
@@ -62,6 +64,7 @@ from . import (
 )
 from .aliases import HELD
 from .builder import Builder
+from .frames import Frame
 from .outside import (
     LIBRARIES,
     FormOf,
@@ -77,7 +80,7 @@ from .outside import (
     is_small,
     is_whole,
 )
-from .source import Source, read, signature_of
+from .source import read, signature_of
 from .types import DictKind
 from .values import (
     NONE,
@@ -90,28 +93,6 @@ from .values import (
     is_lost,
     whole,
 )
-
-
-@dataclass
-class Frame:
-    """One call: its names, and where names come from that it does not bind itself."""
-
-    source: Source
-    function: Callable[..., Any] | None
-    env: dict[str, Any] = field(default_factory=dict)
-    parent: Frame | None = None
-    depth: int = 0  # of the loops and branches that the call is in
-    called_at: Span | None = None
-    is_composition: bool = False  # of ours: what happens in it happens at the line of the call
-    statement: ast.stmt | None = None  # that is being interpreted
-
-    def bound(self, name: str) -> Any:
-        frame: Frame | None = self
-        while frame is not None:
-            if name in frame.env:
-                return frame.env[name]
-            frame = frame.parent
-        return None
 
 
 @dataclass(frozen=True)
@@ -209,6 +190,16 @@ class Interpreter:
             self.frames.pop()
             self.build.span, self.build.in_composition = outer_span, around_all
 
+    # What calls and expressions are made of is below what evaluates them, and comes back to that by these two.
+
+    def call(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """What a call of any value that can be called gives."""
+        return calls.apply(self, function, args, kwargs)
+
+    def call_function(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """What a call of a Python function gives, as its source says."""
+        return calls_in_place.call_function(self, function, args, kwargs)
+
     def block(self, body: list[ast.stmt]) -> bool:
         """Interpret statements in order; True if the block ends in an exception."""
         block = self.build.block
@@ -258,8 +249,8 @@ class Interpreter:
                 mark = len(self.build.block)
                 result = self._reading_for(targets)(self, value)
                 made = result
-                if list_items.is_exchange(targets, value):
-                    result = list_items.exchanged(self, targets, result)
+                if exchanged_items.is_exchange(targets, value):
+                    result = exchanged_items.exchanged(self, targets, result)
                 if len(targets) > 1 and not isinstance(targets[0], ast.Name):
                     result = self.env[f"{HELD}{id(stmt)}"] = binding.bind_item(self, "t", result)
                 self.at_statement()
@@ -282,7 +273,7 @@ class Interpreter:
                 if not isinstance(value, ast.Constant):
                     expressions.as_it_is(self, value)
             case ast.If():
-                return branches.branch(self, stmt)
+                return if_statements.branch(self, stmt)
             case ast.For():
                 control.for_loop(self, stmt)
             case ast.While():
@@ -339,7 +330,7 @@ class Interpreter:
                 owner, index = expressions.evaluate(self, base), expressions.evaluate(self, items)
                 owner = identities.now(self, owner)
                 if records.is_dict(owner):
-                    records.remove(self, owner, records.key_of(self, index))
+                    named_parts.remove(self, owner, records.key_of(self, index))
                 elif identities.is_list(owner):
                     list_methods.method(self, owner, "pop", [index])
                 else:

@@ -12,7 +12,7 @@ from ..errors import place as error_place
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Expr, select
 from ..ir.nodes import If, Raise
-from . import binding, item_names, item_views, list_items, list_types, lists, lists_as_arrays
+from . import binding, item_names, item_views, list_items, list_types, lists_as_arrays
 from .arithmetic import cast
 from .values import ArrayValue, Items, Layout, Scalar, TupleValue, constant, whole
 
@@ -36,7 +36,7 @@ def taken(interpreter: Interpreter, owner: Items, place: Any) -> Any:
     if not build.is_at_least(affine.sub(owner.length, at), 1):
         message = "pop from an empty list" if affine.same(at, affine.ZERO) else "pop index out of range"
         build.emit(If(beyond, (Raise("BoundsError", message + error_place(build.span)),)))
-    item = lists.item_at(interpreter, owner, at)
+    item = list_items.item_at(interpreter, owner, at)
     item = binding.settled(interpreter, item) if isinstance(item, (Scalar, TupleValue)) else item
     if item_views.is_view(interpreter, item):
         item = item_views.taken_out(interpreter, owner.rows, item)

@@ -11,19 +11,17 @@ with room for as many as there can be.
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
 from ..errors import place as error_place
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Load
+from ..ir.expressions import BOOL, INT64, Call, Const, Expr, Load
 from ..ir.nodes import Grow, If, Raise, Store
 from . import (
     binding,
     common_lengths,
-    expressions,
     identities,
     item_names,
     item_views,
@@ -34,21 +32,19 @@ from . import (
     optional,
     put_in_rows,
     shared_items,
+    unpacking,
 )
 from .arithmetic import cast
 from .joined_numbers import types_of
-from .list_rows import Row, common_row, places_of, row_of, row_of_list
+from .list_rows import Row, common_row, row_of, row_of_list
 from .values import (
-    NONE,
     ArrayValue,
     Indexed,
     Items,
     Layout,
-    Nested,
     Range,
     Scalar,
     TupleValue,
-    axes,
     constant,
     new_list,
     static_int,
@@ -181,54 +177,10 @@ def are_numbers(value: Items, other: Items) -> bool:
     return value.rows.ndim == other.rows.ndim == 1 and value.inner is other.inner is None
 
 
-def _number(interpreter: Interpreter, value: Items, element: Expr) -> Scalar:
-    """An item of a list of numbers."""
-    kind = lists_as_arrays.kind_of_numbers(value)
-    return Scalar(cast(element, kind.dtype), kind.weak, list_types.types_at(interpreter, value, 0))
-
-
-def item_at(interpreter: Interpreter, value: Items, place: Expr) -> Any:
-    """The item at a place that is not negative."""
-    row = value.rows.dims[1:]
-    interpreter.build.check_fresh(Load(value.rows, axes(value.rows.ndim)))
-    if not row:
-        return _number(interpreter, value, Load(value.rows, (place,)))
-    if list_parts.is_nothing(value):
-        return NONE
-    if isinstance(value.inner, Layout):
-        kinds = places_of(row_of_list(interpreter, value)[0])
-        return list_parts.item_at(interpreter, value.rows, place, value.inner, itertools.cycle(kinds))
-    place = interpreter.build.capture(place, "k")
-    array = ArrayValue(row, Load(value.rows, (place, *(Axis(k) for k in range(len(row))))))
-    if value.grows and (value.inner is None or isinstance(value.inner, Nested)):
-        own = interpreter.build.materialize(array, "item", copy=True)
-        interpreter.build.twin(own, value.rows)
-        if value.inner is not None:
-            list_types.note_part(interpreter, own, replace(value, inner=value.inner.inner))
-        array = whole(own)  # its place may be taken by another item, and its memory by a longer one
-    if value.inner is None:
-        return array
-    if isinstance(value.inner, Nested):
-        held = interpreter.build.stored(array, "row")
-        return Items(held, held.dims[0], held.dims[0], value.weak, value.inner.inner)
-    count = row[0].value  # type: ignore[attr-defined]
-    (places,) = [places_of(row) for row in row_of_list(interpreter, value)]
-    places = places if len(places) == count else places * count
-    parts = []
-    for k, kind in enumerate(places):
-        element = cast(array.at((affine.integer(k),)), kind.dtype)
-        parts.append(Scalar(element, kind.weak, list_types.types_at(interpreter, value, k)))
-    item = TupleValue(tuple(parts), value.inner)
-    if value.inner is list:
-        item = replace(item, identity=object())
-        shared_items.give_away(interpreter, item, value.rows)
-    return item
-
-
 def item_by_item(interpreter: Interpreter, value: Items) -> Indexed:
     """What a loop runs over."""
     held = lists_as_arrays.array_of_items(interpreter, value)
-    return Indexed(held.dims[0], lambda i: item_at(interpreter, value, i), (held,))
+    return Indexed(held.dims[0], lambda i: list_items.item_at(interpreter, value, i), (held,))
 
 
 def subscripted(interpreter: Interpreter, value: Items, index: Any) -> Any:
@@ -253,7 +205,7 @@ def subscripted(interpreter: Interpreter, value: Items, index: Any) -> Any:
     index = Scalar(cast(index.expr, INT64), index.weak)  # True is the second, not a mask
     if number is not None and number < 0:
         _check_there(interpreter, "lt", value, affine.integer(-number))
-        return item_at(interpreter, value, affine.add(value.length, affine.integer(number)))
+        return list_items.item_at(interpreter, value, affine.add(value.length, affine.integer(number)))
     if number is not None or build.is_at_least(index.expr, 0):
         is_all = affine.same(value.length, value.rows.dims[0]) and not value.grows  # the array is as long as the list
         if not is_all:
@@ -261,10 +213,12 @@ def subscripted(interpreter: Interpreter, value: Items, index: Any) -> Any:
     if number is None and not build.is_at_least(index.expr, 0):
         out = indexing.subscript(build, array, [index])
         if value.inner is None:
-            return out if out.ndim else _number(interpreter, value, out.element)
+            return out if out.ndim else list_items._number(interpreter, value, out.element)
         assert isinstance(out.element, Load)
-        return item_at(interpreter, value, out.element.index[0])  # from the end of the list: its rows may go beyond
-    return item_at(interpreter, value, cast(index.expr, INT64))
+        return list_items.item_at(
+            interpreter, value, out.element.index[0]
+        )  # from the end of the list: its rows may go beyond
+    return list_items.item_at(interpreter, value, cast(index.expr, INT64))
 
 
 def exactly(interpreter: Interpreter, value: Any, count: int) -> list[Any]:
@@ -276,7 +230,7 @@ def exactly(interpreter: Interpreter, value: Any, count: int) -> list[Any]:
         held = ArrayValue((wanted, *held.dims[1:]), held.element)
     else:
         held = replace(held, length=wanted, most=wanted)
-    return expressions.items_of(interpreter, held)
+    return unpacking.items_of(interpreter, held)
 
 
 def split(interpreter: Interpreter, value: Any, before: int, after: int) -> list[Any]:
@@ -288,8 +242,12 @@ def split(interpreter: Interpreter, value: Any, before: int, after: int) -> list
     check_length(interpreter, "lt", held, affine.integer(before + after), message)
     end = affine.sub(held.length, affine.integer(after))
     middle = subscripted(interpreter, held, Slice(constant(before), Scalar(end, weak=True), None))
-    first = [item_at(interpreter, held, affine.integer(k)) for k in range(before)]
-    return [*first, middle, *(item_at(interpreter, held, affine.add(end, affine.integer(k))) for k in range(after))]
+    first = [list_items.item_at(interpreter, held, affine.integer(k)) for k in range(before)]
+    return [
+        *first,
+        middle,
+        *(list_items.item_at(interpreter, held, affine.add(end, affine.integer(k))) for k in range(after)),
+    ]
 
 
 def check_length(interpreter: Interpreter, op: str, held: ArrayValue | Items, wanted: Expr, message: str) -> None:
@@ -361,7 +319,7 @@ def run_over(interpreter: Interpreter, value: Any) -> Any:
 
 def copied(interpreter: Interpreter, value: Any, is_deep: bool = False) -> Any:
     """list(xs), or copy.deepcopy(xs)"""
-    if isinstance(value, Range) and expressions.known_range(value) is None:
+    if isinstance(value, Range) and unpacking.known_range(value) is None:
         from .builtins_of_python import indexed
 
         value = indexed(interpreter, value)
@@ -384,4 +342,4 @@ def copied(interpreter: Interpreter, value: Any, is_deep: bool = False) -> Any:
         elif isinstance(value, Items) and not is_deep:
             shared_items.note_shared(interpreter, rows, value.rows)
         return Items(rows, rows.dims[0], rows.dims[0], weak, inner, object())
-    return new_list(expressions.items_of(interpreter, value))
+    return new_list(unpacking.items_of(interpreter, value))

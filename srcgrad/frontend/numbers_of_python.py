@@ -17,13 +17,13 @@ from ..rules.compositions import python
 from ..rules.names import MATH
 from . import (
     calls_in_place,
-    expressions,
     known_values,
     lists_as_arrays,
     lists_of_none,
     operators,
     python_raises,
     special_methods,
+    unpacking,
 )
 from .arithmetic import cast, elementwise
 from .joined_numbers import small_types, types_of_any
@@ -179,7 +179,7 @@ def choose_extremum(op: str) -> Callable[..., Any]:
             if isinstance(value, ArrayValue) and value.ndim == 1:
                 found = reductions.extremum(build, value, op="maximum" if op == "max" else "minimum")
                 return Scalar(found.expr, weak=True) if is_weak and isinstance(found, Scalar) else found
-            args = tuple(expressions.items_of(interpreter, value))
+            args = tuple(unpacking.items_of(interpreter, value))
             if not args and default is not None:
                 return default
             if not args:

@@ -17,10 +17,10 @@ from ..ir.expressions import BOOL, INT64, Call, Const, Expr, both, negated
 from ..ir.nodes import If, Raise
 from ..rules.names import OPERATORS as ARITHMETIC
 from . import (
-    attributes,
     binding,
     containers,
     known_values,
+    library_objects,
     lists,
     lists_as_arrays,
     one_of,
@@ -29,6 +29,7 @@ from . import (
     records,
     sets,
     special_methods,
+    texts,
 )
 from .arithmetic import cast, elementwise
 from .numpy import products
@@ -65,7 +66,7 @@ OPERATORS: dict[type[ast.AST], str] = {**ARITHMETIC, ast.MatMult: "matmul"}
 
 def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
     build = interpreter.build
-    x, y = (attributes.as_made_here(interpreter, value) for value in (x, y))
+    x, y = (library_objects.as_made_here(interpreter, value) for value in (x, y))
     special = special_methods.operation(interpreter, op, x, y)
     if special is not None:
         return special
@@ -129,8 +130,6 @@ def _refuse_other_numbers(interpreter: Interpreter, x: Scalar, y: Scalar) -> Non
 
 def _text_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
     """ "-" * 10, "n = %d" % n: of numbers that are only known at run time, a message shows the place."""
-    from . import texts
-
     if op == "mod":
         known_values.refuse_template(interpreter, x)
     if op == "mod" and not texts.is_known((x, y)):
@@ -184,7 +183,7 @@ def unary(interpreter: Interpreter, op: ast.unaryop, value: Any) -> Any:
         if known is not None:
             return constant(not known)
         return Scalar(negated(truth(interpreter, value)), weak=True)
-    name, value = OPERATORS[type(op)], attributes.as_made_here(interpreter, value)
+    name, value = OPERATORS[type(op)], library_objects.as_made_here(interpreter, value)
     said = special_methods.called(interpreter, value, f"__{special_methods.NAMES.get(name, name)}__")
     if said is not None:
         return said

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, KeyArgumentError
-from . import expressions, identities, records
+from . import identities, records, unpacking
 from .values import NONE, TupleValue, constant, new_set
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def made_of(cls: type) -> Callable[..., Any]:
 
 
 def _keys(interpreter: Interpreter, value: Any) -> list[Any]:
-    return [records.key_of(interpreter, item) for item in expressions.items_of(interpreter, value)]
+    return [records.key_of(interpreter, item) for item in unpacking.items_of(interpreter, value)]
 
 
 def computed(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..rules.compositions import python
 from . import (
-    calls,
     calls_in_place,
-    expressions,
     known_values,
     list_types,
     lists_as_arrays,
     shared_items,
     special_methods,
+    unpacking,
 )
 from .attempts import restore, save
 from .values import NONE, ArrayValue, Items, Scalar, constant, new_list
@@ -59,9 +58,9 @@ def in_order(interpreter: Interpreter, value: Any, *, key: Any = None, reverse: 
         interpreter.build.refuse("reverse= must be known when the function is compiled", "sort, and take [::-1]")
     backwards = reverse is not None and bool(known_values.plain(reverse))
     saved = save(interpreter)
-    items = expressions.known_items(interpreter, value)
+    items = unpacking.known_items(interpreter, value)
     if items is not None:
-        made = [item if key is None else calls.apply(interpreter, key, [item], {}) for item in items]
+        made = [item if key is None else interpreter.call(key, [item], {}) for item in items]
         for item in made:
             special_methods.refuse_object(interpreter, item, "the order", "__lt__")
             known_values.refuse_template(interpreter, item)

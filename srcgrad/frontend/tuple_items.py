@@ -17,7 +17,7 @@ from ..ir.nodes import If, Raise
 from ..ir.walk import loads
 from . import (
     comparisons,
-    expressions,
+    dicts,
     identities,
     known_values,
     list_rows,
@@ -26,6 +26,7 @@ from . import (
     one_of,
     operators,
     records,
+    unpacking,
 )
 from .aliases import arrays_of, value_leaves
 from .arithmetic import cast
@@ -96,7 +97,7 @@ def item(interpreter: Interpreter, owner: TupleValue, at: Any) -> Any:
     if records.is_dict(owner) and not known_values.is_known(at):
         return under_key(interpreter, owner.kind.keys, owner.items, at)
     if records.is_dict(owner):
-        return records.item(interpreter, owner, at)
+        return dicts.item(interpreter, owner, at)
     if isinstance(at, Slice):
         given = [part for part in (at.start, at.stop, at.step) if part is not None]
         if any(static_int(part) is None for part in given):
@@ -114,7 +115,7 @@ def item(interpreter: Interpreter, owner: TupleValue, at: Any) -> Any:
     if number is None:
         if isinstance(at, Scalar) and owner.items and all(isinstance(v, Scalar) for v in owner.items):
             array = lists_as_arrays.as_array(interpreter, owner)
-            value = expressions.element(array, cast(at.expr, INT64))
+            value = unpacking.element(array, cast(at.expr, INT64))
             if len({v.weak for v in owner.items}) > 1:
                 interpreter.build.either.add(value.expr)
             return Scalar(value.expr, all(v.weak for v in owner.items), types_of_any(interpreter.build, owner.items))
