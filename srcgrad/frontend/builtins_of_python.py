@@ -57,6 +57,7 @@ from . import (
 )
 from .arithmetic import cast, elementwise, loop_dtypes
 from .attempts import restore, save
+from .exceptions import print_values
 from .grid_loops import combinations, permutations, product
 from .numbers_of_python import (
     absolute,
@@ -269,8 +270,6 @@ PRINT_DEFAULTS = {"sep": (None, " "), "end": (None, "\n"), "file": (None,)}
 
 
 def show(interpreter: Interpreter, *values: Any, **options: Any) -> Any:
-    from .exceptions import print_values
-
     for name, value in options.items():
         if name != "flush" and not (isinstance(value, Static) and value.value in PRINT_DEFAULTS.get(name, ())):
             interpreter.build.refuse(f"compiled code prints to the standard output as print does without {name}=")

@@ -63,6 +63,7 @@ from . import (
     vectorized,  # noqa: F401 (register)
 )
 from .aliases import HELD
+from .arguments import parameter, type_of
 from .builder import Builder
 from .frames import Frame
 from .outside import (
@@ -435,8 +436,6 @@ class Interpreter:
         return made
 
     def hand_in(self, name: str, place: Place) -> Any:
-        from .arguments import parameter, type_of
-
         kind = type_of(name, place())
         param = parameter(self.build, name, kind)
         self.build.handed_in.add(param.name)

@@ -27,6 +27,7 @@ from . import (
     lists,
     unpacking,
 )
+from .builtins_of_python import in_order
 from .recursion import NotYetKnown
 from .values import NONE, Items, TupleValue, static_int
 
@@ -128,8 +129,6 @@ def pop(interpreter: Interpreter, owner: TupleValue | Items, place: Any = None) 
 
 
 def sort(interpreter: Interpreter, owner: TupleValue | Items, **options: Any) -> Change:
-    from .builtins_of_python import in_order
-
     if isinstance(owner, Items):
         item_names.note_moved(interpreter, owner.rows)
     return NONE, replace(in_order(interpreter, owner, **options), identity=owner.identity)

@@ -37,6 +37,7 @@ from . import (
 from .arithmetic import cast
 from .joined_numbers import types_of
 from .list_rows import Row, common_row, row_of, row_of_list
+from .numpy import indexing
 from .values import (
     ArrayValue,
     Indexed,
@@ -44,6 +45,7 @@ from .values import (
     Layout,
     Range,
     Scalar,
+    Slice,
     TupleValue,
     constant,
     new_list,
@@ -106,8 +108,6 @@ def _fitted(interpreter: Interpreter, owner: Items, item: Any) -> Any:
 
 def store(interpreter: Interpreter, owner: Items, index: Any, value: Any) -> None:
     """ys[i] = value.  A list of integers that gets a float becomes a list of floats."""
-    from .numpy import indexing
-
     if owner.identity in interpreter.one_of_several | interpreter.given_away.keys():
         identities.check_own(interpreter, owner, "assigning to an item")
     value = _fitted(interpreter, owner, value)
@@ -185,8 +185,6 @@ def item_by_item(interpreter: Interpreter, value: Items) -> Indexed:
 
 def subscripted(interpreter: Interpreter, value: Items, index: Any) -> Any:
     """ys[i], ys[-1], ys[1:]"""
-    from .numpy import indexing
-
     build, array = interpreter.build, lists_as_arrays.array_of_items(interpreter, value)
     if isinstance(index, indexing.Slice):
         seen = indexing.subscript(build, array, [index])
@@ -235,8 +233,6 @@ def exactly(interpreter: Interpreter, value: Any, count: int) -> list[Any]:
 
 def split(interpreter: Interpreter, value: Any, before: int, after: int) -> list[Any]:
     """x, *xs, y = value: the items, and the list of those between the first and the last ones."""
-    from .numpy.indexing import Slice
-
     held = value if isinstance(value, Items) else copied(interpreter, value)
     message = f"not enough values to unpack: at least {before + after} are needed"
     check_length(interpreter, "lt", held, affine.integer(before + after), message)

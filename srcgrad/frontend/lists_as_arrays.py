@@ -15,6 +15,8 @@ from ..ir.expressions import Const, Load
 from ..rules.compositions import deques
 from . import list_rows, list_types, lists_of_none, optional
 from .arithmetic import cast_value
+from .numpy.creation import array_of
+from .numpy.indexing import arange_of
 from .types import ScalarType
 from .values import ArrayValue, Indexed, Items, Layout, Nested, Range, Static, TupleValue, axes, whole
 
@@ -95,8 +97,6 @@ def as_operand(interpreter: Interpreter, value: Any) -> Any:
     if isinstance(value, Static) and isinstance(value.value, range):
         value = Range(*(affine.integer(part) for part in (value.value.start, value.value.stop, value.value.step)))
     if isinstance(value, Range):
-        from .numpy.indexing import arange_of
-
         return arange_of(interpreter.build, value)
     if isinstance(value, TupleValue) and any(isinstance(item, Range) for item in value.items):
         value = replace(value, items=tuple(as_operand(interpreter, item) for item in value.items))
@@ -116,7 +116,5 @@ def not_its_memory(interpreter: Interpreter, given: list[Any], made: Any) -> Any
 
 def as_array(interpreter: Interpreter, value: Any) -> Any:
     if isinstance(value, TupleValue):
-        from .numpy.creation import array_of
-
         return array_of(interpreter.build, as_values(interpreter, value), None)
     return as_values(interpreter, value)

@@ -33,6 +33,7 @@ from . import (
 )
 from .arithmetic import cast, elementwise
 from .numpy import products
+from .numpy.shapes import only_element
 from .types import RecordKind
 from .types_that_decide import note_results
 from .values import (
@@ -214,8 +215,6 @@ def truth(interpreter: Interpreter, value: Any) -> Expr:
     if isinstance(value, Items):
         return Call("ne", (value.length, affine.ZERO), BOOL)
     if isinstance(value, ArrayValue):
-        from .numpy.shapes import only_element
-
         value = only_element(
             interpreter.build, value, "only an array of one element has a truth value", "use .any() or .all()"
         )
