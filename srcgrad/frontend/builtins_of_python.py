@@ -35,7 +35,6 @@ from . import (
     copies,
     dicts,
     generators,
-    growing_lists,
     inheritance,
     known_values,
     lists,
@@ -88,7 +87,6 @@ from .values import (
     TupleValue,
     constant,
     new_list,
-    whole,
 )
 
 if TYPE_CHECKING:
@@ -291,7 +289,7 @@ def make_tuple(kind: type) -> Callable[..., Any]:
 
 def number_items(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
     """enumerate(xs)"""
-    several = indexed(interpreter, value)
+    several = unpacking.indexed(interpreter, value)
     if several is not None:
         offset = affine.ZERO if start is None else cast(number_of(interpreter, start).expr, INT64)
         number = lambda i: Scalar(affine.add(i, offset), weak=True)
@@ -302,36 +300,10 @@ def number_items(interpreter: Interpreter, value: Any, start: Any = None) -> Any
     return TupleValue(tuple(TupleValue(pair) for pair in zip(numbers, items, strict=True)))
 
 
-def indexed(interpreter: Interpreter, value: Any) -> Indexed | None:
-    """What a loop runs over, item by item, where the number of items is only known at run time."""
-    build = interpreter.build
-    special_methods.refuse_object(interpreter, value, "the items", "__iter__")
-    value = value if isinstance(value, (Indexed, Items, TupleValue)) else lists_as_arrays.as_values(interpreter, value)
-    match value:
-        case Indexed():
-            return value
-        case Items():
-            return lists.item_by_item(interpreter, value)
-        case ArrayValue(dims=(_, *_)):
-            held = whole(build.stored(value, "items"))
-
-            def fresh(i: Expr) -> Any:
-                build.check_fresh(held.element)
-                return unpacking.element(held, i)
-
-            return Indexed(held.dims[0], fresh, (held,))
-        case Range(start=start, step=step):
-            if unpacking.known_range(value) is None:
-                start, step = build.pin(start, "start"), build.pin(step, "step")
-                at = lambda i: Scalar(affine.add(start, affine.mul(step, i)), weak=True)
-                return Indexed(build.pin(growing_lists.trips_of(value)), at)
-    return None
-
-
 def zipped(interpreter: Interpreter, *values: Any, strict: Any = None) -> Any:
     if strict is not None and len(values) > 1 and _is_set(interpreter, strict, "strict"):
         check_as_long(interpreter, list(values))
-    several = [indexed(interpreter, value) for value in values]
+    several = [unpacking.indexed(interpreter, value) for value in values]
     if len(values) > 1:
         several = [s and replace(s, item=one_by_one.unchanging(interpreter, s.item)) for s in several]
     known = [len(unpacking.items_of(interpreter, v)) for v, s in zip(values, several, strict=True) if s is None]
@@ -344,7 +316,7 @@ def zipped(interpreter: Interpreter, *values: Any, strict: Any = None) -> Any:
         saved = save(interpreter)
         try:
             as_list = lambda value: lists.rows_of(interpreter, "items", _as_tuple(interpreter, value), may_change=True)
-            several = [s or indexed(interpreter, as_list(v)) for v, s in zip(values, several, strict=True)]
+            several = [s or unpacking.indexed(interpreter, as_list(v)) for v, s in zip(values, several, strict=True)]
         except UnsupportedError:
             restore(interpreter, saved)
             if not all(_is_as_long(interpreter, s, min(known)) for s in several if s is not None):
@@ -402,22 +374,6 @@ def check_as_long(interpreter: Interpreter, values: list[Any]) -> None:
                 build.refuse(message, error=ValueArgumentError)
 
 
-def turned(interpreter: Interpreter, value: Any) -> Any:
-    if isinstance(value, Range):
-        count = Call("trip_count", (value.start, value.stop, value.step), INT64)
-        if affine.same(value.step, affine.ONE):
-            return Range(affine.sub(value.stop, affine.ONE), affine.sub(value.start, affine.ONE), affine.integer(-1))
-        last = affine.add(
-            value.start, affine.mul(value.step, affine.sub(interpreter.build.capture(count, "n"), affine.ONE))
-        )
-        return Range(last, affine.sub(value.start, value.step), affine.mul(affine.integer(-1), value.step))
-    several = indexed(interpreter, value)
-    if several is not None:
-        last = affine.sub(several.count, affine.ONE)
-        return Indexed(several.count, lambda i: several.item(affine.sub(last, i)), several.held)
-    return TupleValue(tuple(reversed(unpacking.items_of(interpreter, value))))
-
-
 def make_dict(cls: type) -> Callable[..., Any]:
     return lambda interpreter, *parts, **items: dicts.made_of(interpreter, list(parts), items, cls)
 
@@ -452,7 +408,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     range: make_range, numba.prange: make_range, len: length, abs: absolute, pow: power,
     max: choose_extremum("max"), min: choose_extremum("min"),
     sum: total, float: to_float, bool: to_bool, complex: to_complex, print: show, tuple: make_tuple(tuple),
-    list: make_tuple(list), enumerate: number_items, zip: zipped, reversed: turned, isinstance: is_instance,
+    list: make_tuple(list), enumerate: number_items, zip: zipped, reversed: unpacking.turned, isinstance: is_instance,
     set: sets.made_of(set), frozenset: sets.made_of(frozenset), collections.defaultdict: dicts.made_with_default,
     dict: make_dict(dict), collections.OrderedDict: make_dict(collections.OrderedDict),
     dict.fromkeys: dicts.made_of_keys(dict), iter: generators.iterator_of,

@@ -73,7 +73,7 @@ from .numpy import (  # noqa: F401 (register)
     running,
     special,
 )
-from .numpy.table import METHODS, TABLE
+from .numpy.table import METHODS, TABLE, name_of
 from .source import has_derivative, unwrap
 from .types_that_decide import note_results
 from .user import call_rule
@@ -94,7 +94,7 @@ from .values import (
     Unpacked,
     constant,
 )
-from .without_rules import name_of, unknown
+from .without_rules import unknown
 
 if TYPE_CHECKING:
     from .builder import Builder

@@ -224,7 +224,7 @@ def _try_loop(
     over: Range | None,
 ) -> None:
     build, env = interpreter.build, interpreter.env
-    trips = None if over is None else growing_lists.trips_of(over)
+    trips = None if over is None else unpacking.trips_of(over)
     indices = over  # what node.index runs over
     if trips is not None and getattr(node, "stop_flag", None) is not None:
         indices = Range(affine.ZERO, trips, affine.ONE)

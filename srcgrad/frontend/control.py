@@ -22,7 +22,6 @@ from . import (
     expressions,
     first_apart,
     generators,
-    growing_lists,
     identities,
     item_views,
     lists,
@@ -194,7 +193,7 @@ def _over_range(
         interpreter,
         node,
         loop=lambda: repeat(interpreter, node, node.body, again, rng, is_short),
-        runs=lambda: _runs(growing_lists.trips_of(rng)),
+        runs=lambda: _runs(unpacking.trips_of(rng)),
         first=lambda: assignment.assign(interpreter, node.target, item(rng.start), len(interpreter.build.block)),
         rest=lambda apart: _over_range(
             interpreter, node, replace(rng, start=affine.add(rng.start, rng.step)), item, is_short, apart

@@ -334,9 +334,7 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
         return said
     if isinstance(owner, Range):
         if place == Slice(None, None, constant(-1)):
-            from .builtins_of_python import turned
-
-            return turned(interpreter, owner)
+            return unpacking.turned(interpreter, owner)
         owner = lists.copied(interpreter, owner)
     if isinstance(owner, TupleValue):
         special_methods.refuse_object(interpreter, owner, "an item")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..ir import affine
-from ..ir.expressions import INT64, Array, Call, Const, Expr, Load, Var
+from ..ir.expressions import Array, Call, Const, Expr, Load, Var
 from ..ir.walk import numbers_set, variables
 from . import common_lengths, list_parts, list_types, resized
 from .joined_numbers import NO_ITEMS
@@ -41,14 +41,6 @@ class WrittenOut(Exception):
 class Growth:
     row: Row
     each: Expr
-
-
-def trips_of(rng: Range) -> Expr:
-    """How often a loop over this range runs."""
-    if affine.same(rng.step, affine.ONE):
-        count = affine.sub(rng.stop, rng.start)
-        return count if affine.is_at_least(count, 0) else affine.maximum(count, affine.ZERO)
-    return Call("trip_count", (rng.start, rng.stop, rng.step), INT64)
 
 
 def enter(interpreter: Interpreter, name: str, value: TupleValue | Items, growth: Growth, trips: Expr | None) -> Items:

@@ -22,7 +22,7 @@ from . import (
 from .aliases import arrays_of, value_leaves
 from .arithmetic import cast
 from .list_rows import places_of, row_of_list
-from .values import NONE, ArrayValue, Items, Layout, Lost, Nested, Scalar, Static, TupleValue, axes, whole
+from .values import NONE, ArrayValue, Indexed, Items, Layout, Lost, Nested, Scalar, Static, TupleValue, axes, whole
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -117,3 +117,9 @@ def item_at(interpreter: Interpreter, value: Items, place: Expr) -> Any:
         item = replace(item, identity=object())
         shared_items.give_away(interpreter, item, value.rows)
     return item
+
+
+def item_by_item(interpreter: Interpreter, value: Items) -> Indexed:
+    """What a loop runs over."""
+    held = lists_as_arrays.array_of_items(interpreter, value)
+    return Indexed(held.dims[0], lambda i: item_at(interpreter, value, i), (held,))

@@ -177,12 +177,6 @@ def are_numbers(value: Items, other: Items) -> bool:
     return value.rows.ndim == other.rows.ndim == 1 and value.inner is other.inner is None
 
 
-def item_by_item(interpreter: Interpreter, value: Items) -> Indexed:
-    """What a loop runs over."""
-    held = lists_as_arrays.array_of_items(interpreter, value)
-    return Indexed(held.dims[0], lambda i: list_items.item_at(interpreter, value, i), (held,))
-
-
 def subscripted(interpreter: Interpreter, value: Items, index: Any) -> Any:
     """ys[i], ys[-1], ys[1:]"""
     build, array = interpreter.build, lists_as_arrays.array_of_items(interpreter, value)
@@ -309,16 +303,14 @@ def run_over(interpreter: Interpreter, value: Any) -> Any:
     if isinstance(value, Items) and (
         value.weak or value.inner is not None or list_types.types_at(interpreter, value, 0)
     ):
-        return item_by_item(interpreter, value)
+        return list_items.item_by_item(interpreter, value)
     return value if isinstance(value, Indexed) else lists_as_arrays.as_values(interpreter, value)
 
 
 def copied(interpreter: Interpreter, value: Any, is_deep: bool = False) -> Any:
     """list(xs), or copy.deepcopy(xs)"""
     if isinstance(value, Range) and unpacking.known_range(value) is None:
-        from .builtins_of_python import indexed
-
-        value = indexed(interpreter, value)
+        value = unpacking.indexed(interpreter, value)
     if isinstance(value, Indexed) and not isinstance(value.count, Const):
         from .comprehensions import collected
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import STEP_OF_ZERO, ArgumentError, NoItemsError, NoneArgumentError, place
 from ..ir import affine
-from ..ir.expressions import BOOL, Axis, Call, Const, Expr
+from ..ir.expressions import BOOL, INT64, Axis, Call, Const, Expr
 from ..ir.nodes import If, Raise
 from ..ir.walk import is_constant
-from . import containers, known_values, list_items, optional, records, special_methods
+from . import containers, known_values, list_items, lists_as_arrays, optional, records, special_methods
 from .builder import Builder
-from .values import ArrayValue, Grid, Indexed, Items, Range, Scalar, Static, TupleValue, constant, remap
+from .values import ArrayValue, Grid, Indexed, Items, Range, Scalar, Static, TupleValue, constant, remap, whole
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -102,3 +102,53 @@ def known_tuples(interpreter: Interpreter, grid: Grid) -> list[Any] | None:
     if grid.ascending:
         return [TupleValue(items) for items in itertools.combinations(known[0] if known else (), len(known))]
     return [TupleValue(items) for items in itertools.product(*known)]
+
+
+def trips_of(rng: Range) -> Expr:
+    """How often a loop over this range runs."""
+    if affine.same(rng.step, affine.ONE):
+        count = affine.sub(rng.stop, rng.start)
+        return count if affine.is_at_least(count, 0) else affine.maximum(count, affine.ZERO)
+    return Call("trip_count", (rng.start, rng.stop, rng.step), INT64)
+
+
+def indexed(interpreter: Interpreter, value: Any) -> Indexed | None:
+    """What a loop runs over, item by item, where the number of items is only known at run time."""
+    build = interpreter.build
+    special_methods.refuse_object(interpreter, value, "the items", "__iter__")
+    value = value if isinstance(value, (Indexed, Items, TupleValue)) else lists_as_arrays.as_values(interpreter, value)
+    match value:
+        case Indexed():
+            return value
+        case Items():
+            return list_items.item_by_item(interpreter, value)
+        case ArrayValue(dims=(_, *_)):
+            held = whole(build.stored(value, "items"))
+
+            def fresh(i: Expr) -> Any:
+                build.check_fresh(held.element)
+                return element(held, i)
+
+            return Indexed(held.dims[0], fresh, (held,))
+        case Range(start=start, step=step):
+            if known_range(value) is None:
+                start, step = build.pin(start, "start"), build.pin(step, "step")
+                at = lambda i: Scalar(affine.add(start, affine.mul(step, i)), weak=True)
+                return Indexed(build.pin(trips_of(value)), at)
+    return None
+
+
+def turned(interpreter: Interpreter, value: Any) -> Any:
+    if isinstance(value, Range):
+        count = Call("trip_count", (value.start, value.stop, value.step), INT64)
+        if affine.same(value.step, affine.ONE):
+            return Range(affine.sub(value.stop, affine.ONE), affine.sub(value.start, affine.ONE), affine.integer(-1))
+        last = affine.add(
+            value.start, affine.mul(value.step, affine.sub(interpreter.build.capture(count, "n"), affine.ONE))
+        )
+        return Range(last, affine.sub(value.start, value.step), affine.mul(affine.integer(-1), value.step))
+    several = indexed(interpreter, value)
+    if several is not None:
+        last = affine.sub(several.count, affine.ONE)
+        return Indexed(several.count, lambda i: several.item(affine.sub(last, i)), several.held)
+    return TupleValue(tuple(reversed(items_of(interpreter, value))))
