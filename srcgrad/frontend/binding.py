@@ -12,12 +12,14 @@ from ..ir.rename import rename_arrays
 from ..ir.walk import blocks, loads, map_expressions, statements, substitute, variables, with_blocks
 from . import flow, generators, identities, item_views, list_items, unbound
 from .arithmetic import cast
+from .frames import Frame
 from .joined_numbers import Widen, is_as, join_scalars, of_the_types_of, with_types
 from .values import (
     ArrayValue,
     Bound,
     Closure,
     Flat,
+    Generator,
     Grid,
     MadeException,
     OneOf,
@@ -92,7 +94,7 @@ def bind(interpreter: Interpreter, name: str, value: Any, mark: int) -> None:
         case TupleValue() | Slice() | Range() | OneOf():
             interpreter.env[name] = bind_item(interpreter, name, value)
         case Static(value=generators.Generator(scope=None) as made):
-            interpreter.env[name] = generators.with_a_name(interpreter, made)
+            interpreter.env[name] = with_a_name(interpreter, made)
         case Static(value=MadeException() as made):
             interpreter.env[name] = with_its_numbers(interpreter, made)
         case _:
@@ -306,3 +308,13 @@ def for_later(interpreter: Interpreter, value: Scalar) -> Scalar:
     now = bind_item(interpreter, "t", value)
     interpreter.build.pinned |= variables(now.expr)
     return now
+
+
+def with_a_name(interpreter: Interpreter, made: Generator) -> Static:
+    """A generator that waits for its loop: what it was given is what it was, whatever names are given by then.
+
+    It is held as the names of a scope are: others may write it, or let go of it.
+    """
+    given = made.given if made.first is None else made.given | {generators.COUNT: made.first}
+    env = {name: bind_item(interpreter, name.lstrip("."), value) for name, value in given.items()}
+    return Static(replace(made, given={}, scope=Frame(made.source, made.function, env, made.parent)))

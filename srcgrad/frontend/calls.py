@@ -32,6 +32,7 @@ from . import (
     dicts,
     expressions,
     generators,
+    handed_generators,
     identities,
     iterators,
     known_values,
@@ -44,6 +45,7 @@ from . import (
     lists_as_arrays,
     named_tuples,
     objects,
+    outside,
     parameters,
     python_raises,
     records,
@@ -113,7 +115,7 @@ def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
     if isinstance(function, Static) and function.value is next and len(node.args) in (1, 2) and not node.keywords:
         if isinstance(node.args[0], ast.GeneratorExp):
             return next_of(interpreter, node.args[0], node.args[1:])
-    is_own = isinstance(function, Closure) or (isinstance(function, Static) and is_users(function.value))
+    is_own = isinstance(function, Closure) or (isinstance(function, Static) and outside.is_users(function.value))
     read = expressions.as_it_is if is_own else expressions.evaluate
     if arrays_of_none.is_taken_by(function):
         read = expressions.with_array_of_none
@@ -146,7 +148,7 @@ def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
         kwargs = {name: identities.now(interpreter, value) for name, value in kwargs.items()}
     args = generators.of_objects(interpreter, function, args)
     if any(map(generators.is_one, (*args, *kwargs.values()))):
-        return generators.handed_to(interpreter, function, args, kwargs)
+        return handed_generators.handed_to(interpreter, function, args, kwargs)
     is_maker = iterators.are_made_by(function)
     if is_maker and len(args) == len(node.args):
         args = [iterators.as_displayed(interpreter, of, value) for of, value in zip(node.args, args, strict=True)]
@@ -218,7 +220,7 @@ def _few_enough(interpreter: Interpreter, function: Any, args: list[Any], kwargs
         return [args[0].value]
     if len(args) == 1 and target is math.hypot:
         return args
-    if is_last and (not isinstance(function, (Static, TupleValue)) or is_users(target)):
+    if is_last and (not isinstance(function, (Static, TupleValue)) or outside.is_users(target)):
         return args
     operands = _operands(target, kwargs) if is_last else None
     if operands is not None and operands[0] >= len(args):
@@ -244,7 +246,7 @@ def _operands(target: Any, kwargs: dict[str, Any]) -> tuple[int, dict[str, Any]]
     if any(param.kind is inspect.Parameter.VAR_POSITIONAL for param in params):
         return None
     needed = [param for param in params if param.default is inspect.Parameter.empty]
-    if _is_library(target):  # whose options are known when f is compiled
+    if outside._is_library(target):  # whose options are known when f is compiled
         return len(needed), {}
     others = [p for p in params if p not in needed and p.kind is not inspect.Parameter.KEYWORD_ONLY]
     return len(needed), parameters.default_numbers({p.name: constant(p.default) for p in others}, kwargs)
@@ -325,7 +327,7 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
     if inspect.isfunction(plain) and (plain.__module__ or "").startswith(compositions.__name__):  # a part of one
         is_generator = generators.is_function(read_once(plain).node)
         return (call_function if is_generator else call_composition)(interpreter, plain, args, kwargs)
-    if is_users(target):
+    if outside.is_users(target):
         return call_function(interpreter, unwrap(target), args, kwargs)
     if has_derivative(target):  # of a partial, or of another that is no plain function
         return apply(interpreter, Static(target._function), args, kwargs)
@@ -338,7 +340,7 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         if all(isinstance(key, (int, str)) for key in keys):
             getter = apply(interpreter, Static(kind), list(map(constant, keys)), {})
             return apply(interpreter, getter, args, kwargs)
-    if inspect.ismethod(target) and not _is_library(target):
+    if inspect.ismethod(target) and not outside._is_library(target):
         return apply(interpreter, Static(target.__func__), [Static(target.__self__), *args], kwargs)
     if is_simple_object(target) and callable(target):
         return apply(interpreter, attributes.of_object(interpreter, Static(target), "__call__"), args, kwargs)
@@ -400,11 +402,6 @@ def of_python(interpreter: Interpreter, target: Any, args: list[Any], kwargs: di
     return call_function(interpreter, compositions.PYTHON[target], args, kwargs)
 
 
-def is_users(target: Any) -> bool:
-    plain = unwrap(target) if callable(target) else target
-    return inspect.isfunction(plain) and not _is_library(plain)
-
-
 def _takes_lists(target: Any) -> bool:
     """Does it get lists as they are: a function or a class of the user's, by whatever way it is called?"""
     if isinstance(target, (functools.partial, MethodType)):
@@ -412,7 +409,7 @@ def _takes_lists(target: Any) -> bool:
     if isinstance(target, type):
         is_named_tuple = issubclass(target, tuple) and hasattr(target, "_fields")
         return is_named_tuple or target is functools.partial or objects.is_made_here(target)
-    return is_users(target) or is_simple_object(target)
+    return outside.is_users(target) or is_simple_object(target)
 
 
 def _is_binding(problem: TypeError) -> bool:
@@ -421,12 +418,6 @@ def _is_binding(problem: TypeError) -> bool:
 
 def _binding_text(problem: TypeError) -> str:
     return str(problem).split("() ", 1)[-1]
-
-
-def _is_library(function: Any) -> bool:
-    """NumPy's and SciPy's own Python functions are rules of ours, or nobody's."""
-    module = (getattr(function, "__module__", None) or "").split(".")[0]
-    return module in ("numpy", "scipy", "math", "cmath", "builtins")
 
 
 def drawn(interpreter: Interpreter, source: RandomSource, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Dicts with keys that are known: made, read and changed.  An object has its attributes as a dict has its items.
+"""Dicts with keys that are known: made, read and changed.
 
 d = {"w": w, "b": b}      →      (w, b), with the keys beside them: d["w"] is evaluated away
 """

@@ -191,7 +191,7 @@ class Interpreter:
             self.frames.pop()
             self.build.span, self.build.in_composition = outer_span, around_all
 
-    # What calls and expressions are made of is below what evaluates them, and comes back to that by these two.
+    # What stands below the evaluators, as objects do, asks for calls all the same: it comes back to that by these.
 
     def call(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """What a call of any value that can be called gives."""
@@ -200,6 +200,10 @@ class Interpreter:
     def call_function(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """What a call of a Python function gives, as its source says."""
         return calls_in_place.call_function(self, function, args, kwargs)
+
+    def call_composition(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """What a program of ours gives that stands for a function of a library."""
+        return calls_in_place.call_composition(self, function, args, kwargs)
 
     def block(self, body: list[ast.stmt]) -> bool:
         """Interpret statements in order; True if the block ends in an exception."""

@@ -1,7 +1,4 @@
-"""Items of lists of run-time length on their way to other places, and the names that stand for them meanwhile.
-
-ys[i], ys[j] = ys[j], ys[i]               →      both are copied, and take each other's place
-"""
+"""Items of lists of run-time length: read where they lie, and the names that stand for them until others lie there."""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ from ..ir.nodes import Grow, If, Raise, Store
 from . import (
     binding,
     common_lengths,
+    filled_lists,
     identities,
     item_names,
     item_views,
@@ -312,9 +313,7 @@ def copied(interpreter: Interpreter, value: Any, is_deep: bool = False) -> Any:
     if isinstance(value, Range) and unpacking.known_range(value) is None:
         value = unpacking.indexed(interpreter, value)
     if isinstance(value, Indexed) and not isinstance(value.count, Const):
-        from .comprehensions import collected
-
-        return collected(interpreter, value)
+        return filled_lists.collected(interpreter, value)
     known = isinstance(value, Items) and not isinstance(value.length, Const)
     if known or (isinstance(value, ArrayValue) and value.ndim and not isinstance(value.dims[0], Const)):
         weak, inner = (value.weak, value.inner) if isinstance(value, Items) else (False, None)

@@ -36,9 +36,7 @@ def as_values(interpreter: Interpreter, value: Any) -> Any:
     if optional.is_optional(value):
         value = optional.unless_none(interpreter.build, value, optional.IN_NUMPY)
     if isinstance(value, TupleValue) and deques.is_one(value.kind):
-        from .calls_in_place import call_composition
-
-        return as_values(interpreter, call_composition(interpreter, deques.items_of, [value], {}))
+        return as_values(interpreter, interpreter.call_composition(deques.items_of, [value], {}))
     if isinstance(value, Items):
         value = lists_of_none.all_set(interpreter, value)
         inner = value.inner
@@ -57,7 +55,7 @@ def as_values(interpreter: Interpreter, value: Any) -> Any:
             )
         return _as_narrow(interpreter, value, array_of_items(interpreter, value))
     if isinstance(value, Indexed) and not isinstance(value.count, Const):
-        from .comprehensions import collected
+        from .filled_lists import collected
 
         return as_values(interpreter, collected(interpreter, value))
     if isinstance(value, TupleValue) and any(isinstance(item, (Items, TupleValue)) for item in value.items):

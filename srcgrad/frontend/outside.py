@@ -21,6 +21,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .source import unwrap
+
 LIBRARIES = ("numpy", "math", "cmath", "scipy")  # modules that stay what they are
 
 
@@ -299,3 +301,14 @@ def may_change(value: Any) -> bool:
     if type(value) is dict:
         value = [*value, *value.values()]
     return any(map(may_change, value)) if type(value) in (tuple, list) else not is_lasting(value)
+
+
+def is_users(target: Any) -> bool:
+    plain = unwrap(target) if callable(target) else target
+    return inspect.isfunction(plain) and not _is_library(plain)
+
+
+def _is_library(function: Any) -> bool:
+    """NumPy's and SciPy's own Python functions are rules of ours, or nobody's."""
+    module = (getattr(function, "__module__", None) or "").split(".")[0]
+    return module in ("numpy", "scipy", "math", "cmath", "builtins")

@@ -1,4 +1,4 @@
-"""Dicts with keys that are known, and objects with attributes: groups of values by name.
+"""What dicts with known keys are, sets, and objects with attributes: groups of values by name.
 
 d = {"w": w, "b": b}      →      (w, b), with the keys beside them: d["w"] is evaluated away
 """
@@ -9,10 +9,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from . import (
-    identities,
-    known_values,
-)
+from . import identities, known_values
 from .types import SETS, DictKind, RecordKind
 from .values import Method, Scalar, Static, TupleValue, is_hashable, new_dict
 
