@@ -25,7 +25,7 @@ import scipy.stats
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from srcgrad.backends.expressions import expression_text
+from srcgrad.emit.expressions import expression_text
 from srcgrad.frontend.arithmetic import TAKE_COMPLEX
 from srcgrad.frontend.builtins_of_python import BUILTINS
 from srcgrad.frontend.expressions import EVALUATED_ABOVE
@@ -33,7 +33,7 @@ from srcgrad.frontend.numpy import random_numbers
 from srcgrad.frontend.numpy.table import METHODS, TABLE, name_of
 from srcgrad.ir.expressions import Expr, Var
 from srcgrad.ir.walk import rewrite
-from srcgrad.passes.zeros_chosen import chosen
+from srcgrad.passes.reverse_mode.zeros_chosen import chosen
 from srcgrad.rules import compositions, names
 from srcgrad.rules.scalar import PRIMITIVES, UNKNOWN, Primitive
 from srcgrad.rules.user import stop_gradient

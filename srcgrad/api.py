@@ -34,8 +34,8 @@ from srcgrad.dispatch import LENGTHS_DIFFER, Call, Lanes, Program, Stage, patter
 from srcgrad.errors import ArgumentError, CompiledError, GivenOtherwise, OptionError, SrcgradError
 from srcgrad.frontend.seeds import NEEDS_V
 from srcgrad.frontend.source import signature_of
+from srcgrad.options import Options
 from srcgrad.pickled import reduced
-from srcgrad.pipeline import Options
 from srcgrad.pullback import Pullback
 from srcgrad.stages import Stages
 

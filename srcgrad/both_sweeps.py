@@ -20,9 +20,9 @@ from .assumptions import Assumption, assumptions
 from .frontend.arguments import type_of
 from .frontend.function import Interpreted, entry_name
 from .frontend.seeds import LIKE_THE_OUTPUT
+from .ir.info import Info
 from .ir.names import Names
 from .ir.nodes import Function
-from .passes.info import Info
 
 REMEMBERED = 4  # programs, those made last
 

@@ -32,8 +32,8 @@ def stream(stream: Any) -> Iterator[None]:
     """
     from numba import cuda
 
-    from srcgrad.runtime.device_call import SIMULATED, running
-    from srcgrad.runtime.device_streams import pointer_of
+    from srcgrad.runtime.gpu.device_call import SIMULATED, running
+    from srcgrad.runtime.gpu.device_streams import pointer_of
 
     pointer = 0 if SIMULATED else pointer_of(stream)  # the simulator has one stream
     before = running.stream, running.pointer, running.keeper

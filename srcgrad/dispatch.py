@@ -40,6 +40,7 @@ from srcgrad.errors import (
 from srcgrad.frontend.source import signature_of
 from srcgrad.frontend.types import StaticType, TupleType, ValueType, arrays_in
 from srcgrad.garbage import no_search_for_garbage
+from srcgrad.passes import order
 from srcgrad.recalled import Recalled
 
 LENGTHS_DIFFER = (BroadcastError, CotangentShapeError, RuntimeShapeError, ShortAxisError)
@@ -125,7 +126,7 @@ class Program:
                 wanted = replace(options, varying=varying)
                 return pipeline.generate(self.function, kind, types, cotangents, wanted, form, self.memory)
 
-            how = options, pipeline.passes_for(kind, options), form
+            how = options, order.passes_for(kind, options), form
             return RECALLED.get(self.function, (kind, types, cotangents), how, made)
 
     def source(

@@ -22,8 +22,8 @@ import numpy as np
 
 from srcgrad.arguments import is_simple_object
 from srcgrad.assumptions import picture
-from srcgrad.backends.kernels import Form
 from srcgrad.binding import Given
+from srcgrad.emit.gpu.kernels import Form
 from srcgrad.errors import SrcgradError
 from srcgrad.frontend.arguments import type_of
 from srcgrad.frontend.outside import (
@@ -43,7 +43,8 @@ from srcgrad.frontend.outside import (
 from srcgrad.frontend.parameters import array_defaults
 from srcgrad.frontend.seeds import LIKE_THE_OUTPUT
 from srcgrad.frontend.types import ArrayType, ScalarType, StaticType, TupleType
-from srcgrad.pipeline import Capture, Generated, Options
+from srcgrad.options import Options
+from srcgrad.pipeline import Capture, Generated
 
 REMEMBERED = 64  # modules, those generated last
 ENOUGH = 2  # values of a number that goes on changing

@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any
 
 from srcgrad import runtime
-from srcgrad.passes import parallelise
+from srcgrad.passes.cpu import parallelise
 
 PIECES = 3
 Call = tuple[int, int, Callable[..., Any], tuple[Any, ...]]  # the number of a piece, its thread, and what it does

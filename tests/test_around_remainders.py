@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 import random
 
+from srcgrad.analysis.effects import Access
+from srcgrad.analysis.ranges import Ranges
+from srcgrad.analysis.remainders import Known, Remainder
+from srcgrad.analysis.signs import Signs
 from srcgrad.ir import affine
 from srcgrad.ir.expressions import FLOAT64, INT64, Array, Call, Const, Expr, Var
 from srcgrad.ir.nodes import For, Function, Store
 from srcgrad.ir.wraps import wrap
-from srcgrad.passes.effects import Access
-from srcgrad.passes.ranges import Ranges
-from srcgrad.passes.remainders import Known, Remainder
-from srcgrad.passes.signs import Signs
 
 I, J, N, M, C = (Var(name, INT64) for name in ("i", "j", "n", "m", "c"))
 SIGNS = Signs(Function("f", (), (), ()), never_negative=True)

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from support import assert_close
 
-from srcgrad import grad, pipeline
+from srcgrad import grad
+from srcgrad.passes import order
 from srcgrad.testing import check_grad
 
 RNG = np.random.default_rng(61)
@@ -146,7 +147,7 @@ def test_is_what_it_was(function: Callable[..., Any], n: int) -> None:
     f = grad(function, jit=False)
     check_grad(f, u, a)
     v = RNG.normal(size=np.shape(function(u, a)))
-    with pipeline.without("behind_branches"):
+    with order.without("behind_branches"):
         expected = grad(function, jit=False).backward(u, a, v)
     for mine, theirs in zip(f.backward(u, a, v), expected, strict=True):
         assert_close(mine, theirs, 1e-13, "with additions in the branches")

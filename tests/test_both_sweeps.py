@@ -13,6 +13,7 @@ from corpus import PROGRAMS, Program
 
 from srcgrad import grad, pipeline
 from srcgrad.both_sweeps import REMEMBERED
+from srcgrad.passes import order
 from srcgrad.recalled import Recalled
 
 KINDS = ("backward", "value_and_backward", "forward", "pullback")
@@ -87,7 +88,7 @@ def test_other_types_and_options_are_interpreted_anew(interpreted: list[str]) ->
     f.value_and_backward(X.astype(np.float32), np.ones(3, np.float32))
     f.value_and_backward(X, np.ones(3, np.float32))
     grad(powers, jit=False).value_and_backward(X, np.ones(3))  # another one
-    with pipeline.without("simplify"):
+    with order.without("simplify"):
         f.vjp(X)
     assert len(interpreted) == 5
 

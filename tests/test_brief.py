@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from srcgrad import grad
-from srcgrad.backends.brief import ALWAYS
+from srcgrad.emit.brief import ALWAYS
 from srcgrad.frontend.arguments import type_of
-from srcgrad.pipeline import Options, generate
+from srcgrad.options import Options
+from srcgrad.pipeline import generate
 
 
 def polynomial(x):

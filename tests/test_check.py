@@ -7,9 +7,9 @@ import pytest
 
 from srcgrad.ir.check import BrokenIR, check, check_types
 from srcgrad.ir.expressions import FLOAT64, INT64, Array, Const, Load, Var
+from srcgrad.ir.info import Info
 from srcgrad.ir.names import Names
 from srcgrad.ir.nodes import AddTo, Assign, For, Function, Stmt, Store
-from srcgrad.passes.info import Info
 
 X = Array("x", FLOAT64, (Var("n", INT64),))
 N, I, T = Var("n", INT64), Var("i", INT64), Var("t")

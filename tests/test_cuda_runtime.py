@@ -128,8 +128,8 @@ def test_kernels_of_the_runtime_compile(monkeypatch):
     from numba import cuda
     from numba.cuda.typing.typeof import Purpose, typeof
 
-    from srcgrad.runtime import device_kernels
     from srcgrad.runtime.device_arrays import handle
+    from srcgrad.runtime.gpu import device_kernels
 
     def compiles(code, grid, block):
         def compile_for(*args):
@@ -222,7 +222,7 @@ def test_what_would_compute_with_complex_numbers_is_refused(kind, line):
 
 
 def test_what_is_missing_is_named(monkeypatch):
-    from srcgrad.runtime import device_blas
+    from srcgrad.runtime.gpu import device_blas
 
     monkeypatch.setitem(sys.modules, "nvmath.bindings", None)
     device_blas.bindings.cache_clear()
@@ -257,7 +257,7 @@ class Memory:
 
 @pytest.fixture
 def memory(monkeypatch):
-    from srcgrad.runtime import device_blocks, device_call, device_memory, launching
+    from srcgrad.runtime.gpu import device_blocks, device_call, device_memory, launching
 
     memory, ours = Memory(), device_memory.Pool()
     driver = SimpleNamespace(cuMemAllocAsync=memory.allocate, cuMemFreeAsync=memory.free, CUstream="stream {}".format)
@@ -272,8 +272,8 @@ def memory(monkeypatch):
 @compiles
 def test_memory_is_held_as_long_as_anybody_has_a_part_of_it(memory, monkeypatch):
     from srcgrad.runtime.device_arrays import address, subscript, transposed
-    from srcgrad.runtime.device_call import running
-    from srcgrad.runtime.device_memory import empty
+    from srcgrad.runtime.gpu.device_call import running
+    from srcgrad.runtime.gpu.device_memory import empty
 
     x = empty((4, 3), np.float64)
     assert (x.shape, x.strides, address(x)) == ((4, 3), (24, 8), 4096)
@@ -297,10 +297,10 @@ def test_memory_is_held_as_long_as_anybody_has_a_part_of_it(memory, monkeypatch)
 
 @compiles
 def test_memory_of_a_default_stream_is_kept_at_hand(memory, monkeypatch):
-    from srcgrad.runtime import device_blocks
     from srcgrad.runtime.device_arrays import address
-    from srcgrad.runtime.device_call import running
-    from srcgrad.runtime.device_memory import empty
+    from srcgrad.runtime.gpu import device_blocks
+    from srcgrad.runtime.gpu.device_call import running
+    from srcgrad.runtime.gpu.device_memory import empty
 
     monkeypatch.setattr(running, "pointer", 0)
     x = empty((4, 3), np.float64)
@@ -312,7 +312,7 @@ def test_memory_of_a_default_stream_is_kept_at_hand(memory, monkeypatch):
     for device, pointer in ((0, 1), (1, 0)):  # neither on another stream, nor on another device
         monkeypatch.setattr(running, "pointer", pointer)
         monkeypatch.setattr(running, "device", device)
-        monkeypatch.setattr("srcgrad.runtime.device_memory.pool.prepared", {0: None, 1: None})
+        monkeypatch.setattr("srcgrad.runtime.gpu.device_memory.pool.prepared", {0: None, 1: None})
         assert address(empty((12,), np.float64)) not in map(address, kept)
     monkeypatch.setattr(running, "pointer", 0)
     monkeypatch.setattr(running, "device", 0)
@@ -330,7 +330,7 @@ def test_memory_of_a_default_stream_is_kept_at_hand(memory, monkeypatch):
 
 
 def test_a_default_stream_of_each_thread_is_none_that_all_have():
-    from srcgrad.runtime.device_blocks import PER_THREAD, default_streams
+    from srcgrad.runtime.gpu.device_blocks import PER_THREAD, default_streams
 
     assert default_streams({}) == default_streams({PER_THREAD: "0"}) == (0, 1)
     assert default_streams({PER_THREAD: "1"}) == (1,)
@@ -338,8 +338,8 @@ def test_a_default_stream_of_each_thread_is_none_that_all_have():
 
 @compiles
 def test_where_memory_is_short_what_is_kept_at_hand_is_given_back(memory, monkeypatch):
-    from srcgrad.runtime.device_call import running
-    from srcgrad.runtime.device_memory import empty
+    from srcgrad.runtime.gpu.device_call import running
+    from srcgrad.runtime.gpu.device_memory import empty
 
     monkeypatch.setattr(running, "pointer", 0)
     memory.left = 100
@@ -407,7 +407,7 @@ class OfNumba:
     "stream, address", [(OfCupy(), 11), (OfTorch(), 12), (OfCudaCore(), 13), (OfNumba(), 0), (7, 7)]
 )
 def test_streams_of_all_libraries(stream, address):
-    from srcgrad.runtime.device_streams import pointer_of
+    from srcgrad.runtime.gpu.device_streams import pointer_of
 
     assert pointer_of(stream) == address
 
@@ -415,7 +415,7 @@ def test_streams_of_all_libraries(stream, address):
 def test_a_stream_is_for_its_block(monkeypatch):
     from numba import cuda
 
-    from srcgrad.runtime.device_call import running
+    from srcgrad.runtime.gpu.device_call import running
 
     monkeypatch.setattr(cuda, "external_stream", lambda pointer: f"stream {pointer}", raising=False)
     with srcgrad.cuda.stream(OfTorch()):
@@ -466,8 +466,8 @@ class Made:
 def test_arrays_of_other_streams_are_waited_for_and_kept_waiting(monkeypatch):
     from numba import cuda
 
-    from srcgrad.runtime import device_streams
-    from srcgrad.runtime.device_call import running
+    from srcgrad.runtime.gpu import device_streams
+    from srcgrad.runtime.gpu.device_call import running
 
     done = []
     ours, theirs = Stream(70, done), Stream(80, done)
@@ -494,7 +494,7 @@ def test_arrays_of_other_streams_are_waited_for_and_kept_waiting(monkeypatch):
 @compiles
 def test_what_the_host_reads_is_there(monkeypatch):
     from srcgrad.runtime.device import fetch
-    from srcgrad.runtime.device_call import running
+    from srcgrad.runtime.gpu.device_call import running
 
     done = []
     assert fetch(Made(None)) == 0 and not done
@@ -532,7 +532,7 @@ def test_what_is_read_in_between_is_the_number_that_was_stored():
     from srcgrad.ir import affine
     from srcgrad.ir.expressions import FLOAT64, INT64, Array, Dim, Load, Var
     from srcgrad.ir.nodes import AddTo, Alloc, Assign, For, Store
-    from srcgrad.passes.store_once import _Stores
+    from srcgrad.passes.gpu.store_once import _Stores
 
     n, i, j, g = Dim("x", 0), Var("i", INT64), Var("j", INT64), Var("g", FLOAT64)
     x, a, b = (Array(name, FLOAT64, (n,)) for name in "xab")

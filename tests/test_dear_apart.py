@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from support import assert_close
 
-from srcgrad import grad, pipeline
+from srcgrad import grad
+from srcgrad.passes import order
 from srcgrad.testing import check_grad
 
 RNG = np.random.default_rng(23)
@@ -135,7 +136,7 @@ def test_is_what_it_was_to_the_last_bit(function: Callable[..., Any], length: in
     v = cotangent(y)
     value, x_b = f.value_and_backward(x, k, v)
     np.testing.assert_array_equal(value, y)
-    with pipeline.without("set_aside"):
+    with order.without("set_aside"):
         expected = grad(function, wrt="x", jit=False).backward(x, k, v)
     assert_close(x_b, expected, 1e-13, "in one loop")
     assert_close(f.backward(x, k, v), expected, 1e-13, "in one loop")

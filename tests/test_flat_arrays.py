@@ -13,12 +13,12 @@ from support import slope
 from test_packed import total, value_of
 
 from srcgrad import grad
+from srcgrad.analysis.effects import effects
+from srcgrad.analysis.ranges import Ranges
+from srcgrad.analysis.signs import Signs
 from srcgrad.ir import affine
 from srcgrad.ir.expressions import FLOAT64, INT64, Array, Const, Expr, Var
 from srcgrad.ir.nodes import For, Function, Store
-from srcgrad.passes.effects import effects
-from srcgrad.passes.ranges import Ranges
-from srcgrad.passes.signs import Signs
 
 
 def squares(x, n, m):

@@ -12,7 +12,9 @@ import pytest
 import test_errors
 from corpus import FLOAT32, FLOAT64, named
 
-from srcgrad import grad, pipeline
+from srcgrad import grad
+from srcgrad.options import Options
+from srcgrad.passes import order
 
 FOLDER = Path(__file__).parent / "golden"
 
@@ -102,9 +104,7 @@ def test_same_source_same_bytes(name: str) -> None:
     assert source(name, 0, FLOAT64) == source(name, 0, FLOAT64)
 
 
-@pytest.mark.parametrize(
-    "stage", ["frontend", *(step.__name__ for step in pipeline.passes_for("backward", pipeline.Options()))]
-)
+@pytest.mark.parametrize("stage", ["frontend", *(step.__name__ for step in order.passes_for("backward", Options()))])
 def test_stage(stage: str, golden: Callable[[str, str], None]) -> None:
     golden(f"{STAGES}.after.{stage}.txt", source(STAGES, 0, FLOAT64, after=stage))
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from support import assert_close
 
-from srcgrad import grad, pipeline
+from srcgrad import grad
+from srcgrad.passes import order
 from srcgrad.testing import check_grad
 
 RNG = np.random.default_rng(23)
@@ -136,7 +137,7 @@ def test_ties(function: Callable[..., Any], start: float, dtype: type) -> None:
         args = np.array(values, dtype), dtype(start), 0.75
         with np.errstate(invalid="ignore"):
             got = found(function, *args)
-            with pipeline.without("greatest_at_once"):
+            with order.without("greatest_at_once"):
                 want = found(function, *args)
         for one, other in zip((got[0], *got[1]), (want[0], *want[1]), strict=True):
             np.testing.assert_array_equal(one, other, err_msg=f"{values} from {start}")
@@ -165,7 +166,7 @@ def test_ties_in_grids(function: Callable[..., Any]) -> None:
             args = RNG.integers(0, most, shape).astype(float), 1.0
             args = *args, np.ones_like(function(*args))
             got = found(function, *args)
-            with pipeline.without("greatest_at_once"):
+            with order.without("greatest_at_once"):
                 assert_close(got, found(function, *args), 1e-14, "ties")
 
 
@@ -244,7 +245,7 @@ def test_moduli_in_sums() -> None:
     for x in ([3.0, -3.0, 3.0], [0.5, -4.0, 1.0], [-0.2], [], [0.0, 0.0]):
         for start in (-2.0, 0.25, 2.0):
             got = f.backward(np.array(x), start)
-            with pipeline.without("greatest_at_once"):
+            with order.without("greatest_at_once"):
                 want = grad(of_moduli_in_sums, jit=False).backward(np.array(x), start)
             assert_close(got, want, 1e-14, f"{x} from {start}")
 

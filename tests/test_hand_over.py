@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from support import assert_close
 
-from srcgrad import grad, pipeline
+from srcgrad import grad
 from srcgrad.ir.affine import integer
 from srcgrad.ir.expressions import FLOAT64, INT64, Array, Const, Load, Var
+from srcgrad.ir.info import Info
 from srcgrad.ir.names import Names
 from srcgrad.ir.nodes import AddTo, For, Function, Run, Stmt, Subscript, View
-from srcgrad.passes.hand_over import hand_over
-from srcgrad.passes.info import Info
+from srcgrad.passes import order
+from srcgrad.passes.cpu.hand_over import hand_over
 from srcgrad.testing import check_grad
 
 RNG = np.random.default_rng(16)
@@ -74,7 +75,7 @@ def test_is_what_it_was(function: Callable[..., Any], shape: tuple[int, int]) ->
     f = grad(function, jit=False)
     check_grad(f, x)
     v = np.asarray(RNG.normal(size=np.shape(function(x))))[()]
-    with pipeline.without("hand_over"):
+    with order.without("hand_over"):
         expected = grad(function, jit=False).backward(x, v)
     assert_close(f.backward(x, v), expected, 1e-13, "with additions to neighbours in memory")
 

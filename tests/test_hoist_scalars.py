@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from support import assert_close
 
-from srcgrad import grad, pipeline
+from srcgrad import grad
+from srcgrad.passes import order
 from srcgrad.testing import check_grad
 
 X = np.array([0.4, -0.3, 0.8, 0.6])
@@ -115,7 +116,7 @@ def test_is_what_it_was(function: Callable[..., Any]) -> None:
     check_grad(f, X, 1.2, 0.7)
     check_grad(f, X[:1] if function in (until, elements) else X[:0], 1.2, 0.7)
     v = np.ones_like(function(X, 1.2, 0.7))
-    with pipeline.without("hoist_scalars"):
+    with order.without("hoist_scalars"):
         expected = grad(function, jit=False).backward(X, 1.2, 0.7, v)
     assert_close(f.backward(X, 1.2, 0.7, v), expected, 1e-13, "with every number where it is written")
 

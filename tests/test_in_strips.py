@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from srcgrad import grad
-from srcgrad.passes import in_strips
+from srcgrad.passes.cpu import in_strips
 from srcgrad.testing import check_grad
 
 rng = np.random.default_rng(0)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from support import assert_close
 
-from srcgrad import grad, pipeline
+from srcgrad import grad
+from srcgrad.passes import order
 from srcgrad.testing import check_grad
 
 RNG = np.random.default_rng(29)
@@ -122,7 +123,7 @@ def test_is_what_it_was(function: Callable[..., Any], length: int) -> None:
     if length > 1:
         check_grad(f, x, k)
     v = np.asarray(RNG.normal(size=np.shape(function(x, k))))[()]
-    with pipeline.without("join_branches"):
+    with order.without("join_branches"):
         value, expected = grad(function, wrt="x", jit=False).value_and_backward(x, k, v)
     found = f.value_and_backward(x, k, v)
     np.testing.assert_array_equal(found[0], value)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from support import assert_close
 
-from srcgrad import grad, pipeline
+from srcgrad import grad
+from srcgrad.passes import order
 from srcgrad.testing import check_grad
 
 X = np.array([0.4, -0.3, 0.8, 0.6])
@@ -59,7 +60,7 @@ def test_is_what_it_was(function: Callable[..., Any]) -> None:
     f = grad(function, jit=False)
     check_grad(f, X, 0.7)
     v = np.cos(np.arange(4.0))
-    with pipeline.without("keep_once"):
+    with order.without("keep_once"):
         expected = grad(function, jit=False).value_and_backward(X, 0.7, v)
     assert_close(f.value_and_backward(X, 0.7, v), expected, 1e-14, "with everything kept that was asked for")
 
@@ -70,7 +71,7 @@ def kept(text: str) -> int:
 
 def test_once() -> None:
     now = kept(grad(two_that_turn).source(X, 0.7))
-    with pipeline.without("keep_once"):
+    with order.without("keep_once"):
         before = kept(grad(two_that_turn).source(X, 0.7))
     assert now < before
 
@@ -116,7 +117,7 @@ def test_in_loops_that_end_by_themselves(function: Callable[..., Any]) -> None:
     f = grad(function, jit=False)
     v = np.cos(np.arange(4.0))[: np.size(function(X, 0.7))] if np.ndim(function(X, 0.7)) else 1.0
     check_grad(f, X, 0.7)
-    with pipeline.without("keep_once"):
+    with order.without("keep_once"):
         other = grad(function, jit=False)
         expected, text = other.value_and_backward(X, 0.7, v), other.source(X, 0.7)
     assert_close(f.value_and_backward(X, 0.7, v), expected, 1e-14, "with everything kept that was asked for")

@@ -11,7 +11,7 @@ from corpus import FLOAT64, named
 from support import from_text
 
 from srcgrad import grad
-from srcgrad.passes.costs import Costs
+from srcgrad.analysis.costs import Costs
 from srcgrad.testing import check_grad
 
 

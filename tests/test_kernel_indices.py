@@ -17,9 +17,9 @@ if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
 
 from numba import cuda, types
 
-from srcgrad.runtime import kernel_elements
 from srcgrad.runtime.asked_of_loops import AS_IT_IS
-from srcgrad.runtime.compiled_kernels import compiled_as_kernel
+from srcgrad.runtime.gpu import kernel_elements
+from srcgrad.runtime.gpu.compiled_kernels import compiled_as_kernel
 
 VECTOR = types.Array(types.float64, 1, "C")
 MATRIX = types.Array(types.float64, 2, "C")

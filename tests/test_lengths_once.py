@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from support import assert_close
 
-from srcgrad import grad, pipeline
+from srcgrad import grad
+from srcgrad.passes import order
 from srcgrad.testing import check_grad
 
 X = np.array([0.4, -0.3, 0.8, 0.6, -0.2, 0.5])
@@ -77,7 +78,7 @@ def test_is_what_it_was(function: Callable[..., Any]) -> None:
     np.testing.assert_allclose(f(X, n), function(X, n), rtol=1e-13)
     check_grad(f, X, n)
     v = np.cos(np.arange(6.0)) if np.ndim(function(X, n)) else 1.0
-    with pipeline.without("lengths_once"):
+    with order.without("lengths_once"):
         expected = grad(function, jit=False).value_and_backward(X, n, v)
     assert_close(f.value_and_backward(X, n, v), expected, 1e-14, "with lengths where they stand")
     assert_close(f.vjp(X, n)[1](v), expected[1], 1e-14, "by the pair")
@@ -85,6 +86,6 @@ def test_is_what_it_was(function: Callable[..., Any]) -> None:
 
 def test_shorter() -> None:
     now = grad(padded).source(X, X.size)
-    with pipeline.without("lengths_once"):
+    with order.without("lengths_once"):
         before = grad(padded).source(X, X.size)
     assert len(now) < len(before)

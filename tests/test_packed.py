@@ -12,12 +12,12 @@ import pytest
 from support import assert_close
 
 from srcgrad import grad
+from srcgrad.analysis.ranges import Ranges
+from srcgrad.analysis.signs import Signs
 from srcgrad.errors import BoundsError
 from srcgrad.ir import affine, products
 from srcgrad.ir.expressions import FLOAT64, INT64, Array, Call, Const, Dim, Expr, Var, integer
 from srcgrad.ir.nodes import Alloc, For, Function, Store
-from srcgrad.passes.ranges import Ranges
-from srcgrad.passes.signs import Signs
 from srcgrad.testing import check_grad
 
 N, I, J = Dim("x", 0), Var("i", INT64), Var("j", INT64)

@@ -27,10 +27,11 @@ from racing import pieces_at_once
 
 import srcgrad
 from srcgrad import grad
+from srcgrad.analysis import sharing
 from srcgrad.frontend.arguments import type_of
 from srcgrad.ir import affine
-from srcgrad.passes import sharing
-from srcgrad.pipeline import Options, generate
+from srcgrad.options import Options
+from srcgrad.pipeline import generate
 from srcgrad.runtime import threads
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")

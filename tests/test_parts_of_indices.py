@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from srcgrad import grad
+from srcgrad.analysis.apart import Apart, Bounded
+from srcgrad.analysis.defined_indices import accesses_by_definition
+from srcgrad.analysis.effects import Access
+from srcgrad.analysis.quotients import divisors, least_shifts
+from srcgrad.analysis.signs import Signs
 from srcgrad.ir import affine
 from srcgrad.ir.expressions import BOOL, FLOAT64, INT64, Array, Call, Const, Expr, Var
 from srcgrad.ir.nodes import Assign, Block, For, Function, If, Stmt, Store
-from srcgrad.passes.apart import Apart, Bounded
-from srcgrad.passes.defined_indices import accesses_by_definition
-from srcgrad.passes.effects import Access
-from srcgrad.passes.quotients import divisors, least_shifts
-from srcgrad.passes.signs import Signs
 from srcgrad.testing import check_grad
 
 I, J, H, G, P, S, N = (Var(name, INT64) for name in ("i", "j", "h", "g", "p", "s", "n"))

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from srcgrad import grad, pipeline
+from srcgrad import grad
+from srcgrad.passes import order
 from srcgrad.testing import check_grad
 
 RNG = np.random.default_rng(11)
@@ -189,7 +190,7 @@ def test_values_and_gradients(program: Callable[..., Any]) -> None:
     f = grad(program, jit=False)
     for count in (1, 32, 45):
         args = arguments(count)
-        with pipeline.without("products_in_strips"):
+        with order.without("products_in_strips"):
             plain = grad(program, jit=False)
             y = plain(*copies(args))
             v = np.cos(np.arange(np.size(y))).reshape(np.shape(y))

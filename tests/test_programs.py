@@ -15,7 +15,8 @@ from corpus.registry import BOTH, Program
 from support import along, assert_close, directional, inner, magnitude, random_like
 from test_corpus import Trial, check_primal
 
-from srcgrad import grad, pipeline
+from srcgrad import grad
+from srcgrad.passes import order
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -50,9 +51,9 @@ def test_gradient(position: int, program: Scientific) -> None:
     check_primal(one)
     cotangents = one.call(one.f.backward, one.v)
     check_directions(one, cotangents, 1e-6 * program.loose, program.width)
-    optional = sorted(pipeline.OPTIONAL)
+    optional = sorted(order.OPTIONAL)
     for name in optional if "SRCGRAD_EVERY_PASS" in os.environ else [optional[position % len(optional)]]:
-        with pipeline.without(name):
+        with order.without(name):
             found = one.call(grad(program.function, jit=False).value_and_backward, one.v)
         assert_close(found, (one.y, cotangents), 1e-10 * program.loose, f"without {name}")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from srcgrad import grad, pipeline
+from srcgrad import grad
+from srcgrad.passes import order
 from srcgrad.testing import check_grad
 
 
@@ -124,7 +125,7 @@ def test_gradient(program):
     f = grad(program, wrt="x", jit=False)
     cases = [(x, k, np.ones_like(program(x, k))) for x, k in points()]
     found = [f.backward(*case) for case in cases]
-    with pipeline.without("propagate_copies"):
+    with order.without("propagate_copies"):
         without = grad(program, wrt="x", jit=False)
         for case, gradient in zip(cases, found, strict=True):
             np.testing.assert_array_equal(without.backward(*case), gradient)
@@ -142,7 +143,7 @@ def test_a_branch_says_what_it_adds_and_no_more():
     assert "_now" not in text
     sweep = text[text.index("# reverse sweep") :]
     assert "z_2_b" not in sweep and "x_b[0] += x[1]" in sweep
-    with pipeline.without("propagate_copies"):
+    with order.without("propagate_copies"):
         assert "_now" in grad(branches_in_branches, wrt="x").source(np.ones(2), np.ones(2, int))
 
 

@@ -13,12 +13,12 @@ import pytest
 from support import slope
 
 from srcgrad import grad
+from srcgrad.analysis.effects import Access
+from srcgrad.analysis.ranges import Ranges
+from srcgrad.analysis.signs import Signs
 from srcgrad.ir import affine
 from srcgrad.ir.expressions import FLOAT64, INT64, Array, Const, Expr, Var
 from srcgrad.ir.nodes import For, Function, Store
-from srcgrad.passes.effects import Access
-from srcgrad.passes.ranges import Ranges
-from srcgrad.passes.signs import Signs
 
 X = np.random.default_rng(3).uniform(-1.0, 1.0, 7)
 

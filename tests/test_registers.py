@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from srcgrad import grad, pipeline
+from srcgrad import grad
+from srcgrad.passes import order
 from srcgrad.testing import check_grad
 
 RNG = np.random.default_rng(4)
@@ -41,7 +42,7 @@ def read_in_between(x):
 def test_gradient(function: Callable[..., Any], n: int) -> None:
     x = RNG.uniform(0.3, 1.0, (n, n))
     check_grad(grad(function, jit=False), x)
-    with pipeline.without("registers"):
+    with order.without("registers"):
         check_grad(grad(function, jit=False), x)
 
 

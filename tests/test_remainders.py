@@ -13,13 +13,13 @@ import pytest
 from support import from_text, slope
 
 from srcgrad import grad
+from srcgrad.analysis.remainders import Remainder, leaves_a_remainder, never_meet
+from srcgrad.analysis.signs import signs_of
 from srcgrad.ir import affine
 from srcgrad.ir.expressions import INT64, Call, Expr, Var
+from srcgrad.ir.info import Info
 from srcgrad.ir.names import Names
 from srcgrad.ir.nodes import Function
-from srcgrad.passes.info import Info
-from srcgrad.passes.remainders import Remainder, leaves_a_remainder, never_meet
-from srcgrad.passes.signs import signs_of
 
 RNG = np.random.default_rng(11)
 U, F, LINE = RNG.uniform(-1.0, 1.0, (9, 8)), RNG.uniform(-1.0, 1.0, (9, 8)), RNG.uniform(-1.0, 1.0, 11)

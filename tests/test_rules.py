@@ -22,8 +22,9 @@ import scipy.special
 from support import from_text
 
 from srcgrad import grad, runtime
-from srcgrad.backends.expressions import expression_text
+from srcgrad.emit.expressions import expression_text
 from srcgrad.ir.expressions import BOOL, FLOAT32, FLOAT64, INT64, Call, Const, Expr, Var, less, select
+from srcgrad.passes import order
 from srcgrad.rules import names
 from srcgrad.rules.scalar import PRIMITIVES as EVERY_PRIMITIVE
 from srcgrad.rules.scalar import UNKNOWN, Interval, number, spelling, times
@@ -637,10 +638,10 @@ def is_nonlinear(op: str) -> bool:
 
 @pytest.mark.parametrize("op", [op for op in WRITTEN if is_nonlinear(op)][::2])
 def test_without_keep_the_frames_go_wrong(op: str) -> None:
-    from srcgrad import grad, pipeline
+    from srcgrad import grad
 
     wrong = set()
-    with pipeline.without("keep"):
+    with order.without("keep"):
         for frame in OVERWRITING:
             f = grad(jit=False, cache=False)(from_text(program(op, frame), "f"))
             for x, y in ((X, Y), (Y, X), (-Y, X[::-1])):  # the last choice may be the one of all iterations

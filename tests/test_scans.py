@@ -15,7 +15,7 @@ from support import leaves, slope
 
 from srcgrad import dispatch, grad, pipeline
 from srcgrad.passes.find_independent import independent_as_they_are
-from srcgrad.passes.scans import scans
+from srcgrad.passes.gpu.scans import scans
 from srcgrad.recalled import Recalled
 
 LENGTHS = (0, 1, 2, 3, 33, 500, 3000)  # parts of 32 are passed by one element, and groups of 32 parts by 64 of them

@@ -14,7 +14,8 @@ from srcgrad.frontend.types import ArrayType
 from srcgrad.ir.expressions import Load
 from srcgrad.ir.nodes import AddTo
 from srcgrad.ir.walk import statements
-from srcgrad.pipeline import Options, transformed
+from srcgrad.options import Options
+from srcgrad.pipeline import transformed
 from srcgrad.testing import check_grad
 
 SHORT = (

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from srcgrad import grad, pipeline
-from srcgrad.backends.brief import STEPS, longest_brief
+from srcgrad import grad
 from srcgrad.both_sweeps import Memory
+from srcgrad.emit.brief import STEPS, longest_brief
 from srcgrad.frontend.types import ArrayType
-from srcgrad.pipeline import Options, transformed
+from srcgrad.options import Options
+from srcgrad.passes import order
+from srcgrad.pipeline import transformed
 from srcgrad.testing import check_grad
 
 RNG = np.random.default_rng(5)
@@ -83,7 +85,7 @@ def data() -> list[np.ndarray]:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_as_one_after_the_other(function: Callable[..., Any]) -> None:
     f = grad(function, jit=False)
-    with pipeline.without("searches_in_strips"):
+    with order.without("searches_in_strips"):
         one_by_one = grad(function, jit=False)
         wanted = [one_by_one.value_and_backward(x, np.ones(np.shape(function(x)))) for x in data()]
     assert ", end, 128)" in f.source(np.ones(3), kind="primal")

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 from support import assert_close, from_text, leaves
 
-from srcgrad import grad, pipeline
+from srcgrad import grad
 from srcgrad.backends import cpu
-from srcgrad.passes import shift_and_peel
+from srcgrad.passes import order
+from srcgrad.passes.cpu import shift_and_peel
 from srcgrad.runtime.ranges import parts_of
 from srcgrad.runtime.stand_ins import STAND_INS
 from srcgrad.runtime.vector_math.library import has_many_registers
@@ -220,7 +221,7 @@ def test_is_what_it_was(monkeypatch: Any, function: Callable[..., Any], n: int) 
         assert_close(f(x, w), expected, 1e-14, "result")
         check_grad(f, x, w)
         found = f.backward(x, w, v)
-    with pipeline.without("shift_and_peel"):
+    with order.without("shift_and_peel"):
         assert_close(found, grad(function, jit=False).backward(x, w, v), 1e-13, "loop after loop")
 
 
@@ -247,7 +248,7 @@ def test_programs_at_random(monkeypatch: Any, seed: int) -> None:
             g = grad(f, jit=False)
             assert_close(g(x, w), expected, 1e-12, "result")
             found = g.backward(x, w, v)
-        with pipeline.without("shift_and_peel"):
+        with order.without("shift_and_peel"):
             assert_close(found, grad(f, jit=False).backward(x, w, v), 1e-12, "gradient")
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from racing import pieces_at_once
 
-from srcgrad import grad, pipeline
+from srcgrad import grad
+from srcgrad.passes import order
 from srcgrad.testing import check_grad
 
 
@@ -200,7 +201,7 @@ def assert_same(function: Callable[..., Any], args: tuple[np.ndarray, ...], rtol
     v = np.cos(np.arange(value.size)).reshape(value.shape).astype(value.dtype)
     f = made(function, False, **options)
     np.testing.assert_allclose(f(*args), value, rtol=rtol)
-    with pipeline.without("flatten_nests"), pipeline.without("side_by_side"):
+    with order.without("flatten_nests"), order.without("side_by_side"):
         wanted = made(function, True, jit=False).backward(*args, v)
     for got, want in zip(f.backward(*args, v), wanted, strict=True):
         np.testing.assert_allclose(got, want, rtol=rtol, atol=rtol * np.abs(want).max(initial=0.0))

@@ -12,7 +12,8 @@ from racing import pieces_at_once
 from support import fresh, leaves
 
 from srcgrad import BoundsError, dispatch, grad, pipeline
-from srcgrad.passes import side_by_side
+from srcgrad.passes import order
+from srcgrad.passes.cpu import side_by_side
 from srcgrad.recalled import Recalled
 from srcgrad.testing import check_grad
 
@@ -302,7 +303,7 @@ def test_what_is_added_to_neighbours_in_a_row_lies_side_by_side() -> None:
     source = f.source(x, v)
     assert re.search(r"x_b\[i \+ a, j \+ b \+ lane\w*\] \+=|x_b\[a \+ i, b \+ j \+ lane\w*\] \+=", source), source
     found = f.backward(x, v)
-    with pipeline.without("side_by_side"):
+    with order.without("side_by_side"):
         np.testing.assert_allclose(found, grad(weighed_by_likeness, jit=False).backward(x, v), rtol=1e-11, atol=1e-13)
     np.testing.assert_allclose(grad(weighed_by_likeness).backward(x, v), found, rtol=1e-11, atol=1e-13)
 
@@ -348,7 +349,7 @@ def test_sums_in_branches(monkeypatch: Any, f: Any) -> None:
         v = np.cos(np.arange(len(x))) if f is not to_each_and_to_all else 1.0
         found = g.value_and_backward(x, w, v)
         np.testing.assert_allclose(found[0], f(x, w), rtol=1e-12)
-        with pipeline.without("side_by_side"):
+        with order.without("side_by_side"):
             wanted = grad(f, jit=False).backward(x, w, v)
         for got, right in zip(found[1], wanted, strict=True):
             np.testing.assert_allclose(got, right, rtol=1e-12, atol=1e-13)

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from support import from_text, slope
 
-from srcgrad import grad, pipeline
+from srcgrad import grad
+from srcgrad.passes import order
 from srcgrad.testing import check_grad
 
 RNG = np.random.default_rng(96)
@@ -118,7 +119,7 @@ def test_compiled(function: Callable[..., Any]) -> None:
 @pytest.mark.parametrize("kind", ["primal", "backward"])
 def test_the_middle_asks_nothing(function: Callable[..., Any], kind: str) -> None:
     text = grad(function).source(np.ones(5), np.ones(5), kind=kind)
-    with pipeline.without("split_ends"):
+    with order.without("split_ends"):
         whole = grad(function).source(np.ones(5), np.ones(5), kind=kind)
     middles = [body for body in innermost(text) if not re.search(r"np\.m(in|ax)imum", body[0])]
     assert len(innermost(text)) > len(innermost(whole))

@@ -11,7 +11,7 @@ from racing import pieces_at_once
 from support import fresh, leaves
 
 from srcgrad import grad, pipeline
-from srcgrad.passes import step_in_strips
+from srcgrad.passes.cpu import step_in_strips
 from srcgrad.testing import check_grad
 
 CORPUS = (

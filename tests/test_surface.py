@@ -14,7 +14,7 @@ from support import from_text
 from surface import FAMILIES, module_of
 from test_corpus import Trial, check_both, check_primal
 
-from srcgrad import pipeline
+from srcgrad.passes import order
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -39,8 +39,8 @@ def program_of(family: str, k: int) -> Program:
 def as_lowered() -> Iterator[None]:
     """Without the passes that could be left out: these hide what is wrong before them, and take half of the time."""
     with ExitStack() as left_out:
-        for name in pipeline.OPTIONAL:
-            left_out.enter_context(pipeline.without(name))
+        for name in order.OPTIONAL:
+            left_out.enter_context(order.without(name))
         yield
 
 

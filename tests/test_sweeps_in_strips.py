@@ -9,8 +9,9 @@ import pytest
 from racing import pieces_at_once
 from support import leaves
 
-from srcgrad import grad, pipeline
-from srcgrad.passes import sweeps_in_strips
+from srcgrad import grad
+from srcgrad.passes import order
+from srcgrad.passes.cpu import sweeps_in_strips
 from srcgrad.testing import check_grad
 
 
@@ -120,7 +121,7 @@ def test_gradient(monkeypatch: Any, function: Any, args: Any, expected: bool | N
     value, gradients = f.value_and_backward(*args, v)
     np.testing.assert_allclose(value, y, rtol=1e-13)
     check_grad(f, *args)
-    with pipeline.without("sweeps_in_strips"):
+    with order.without("sweeps_in_strips"):
         others = grad(function, jit=False).backward(*args, v)
     for got, want in zip(leaves(gradients), leaves(others), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-12)

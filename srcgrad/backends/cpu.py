@@ -26,10 +26,10 @@ from numba.core.serialize import dumps
 
 from srcgrad.backends import files
 from srcgrad.backends.boxing import EntryCompiler, Promised, kinds
-from srcgrad.backends.brief import ALWAYS
 from srcgrad.backends.direct import Direct, Outside, stub
-from srcgrad.backends.facts import Facts
 from srcgrad.backends.own_functions import can_be_kept, compile_own, room_for
+from srcgrad.emit.brief import ALWAYS
+from srcgrad.emit.facts import Facts
 from srcgrad.frontend.types import ChosenKind, DictKind, ListKind, RecordKind, TextKind
 from srcgrad.garbage import no_search_for_garbage
 from srcgrad.runtime import threads

@@ -24,14 +24,14 @@ from numba.core.serialize import dumps
 
 from srcgrad.arguments import leaf_type
 from srcgrad.backends import files
-from srcgrad.backends.kernels import Form
 from srcgrad.backends.plain import STRONG, flat_results, rebuild
+from srcgrad.emit.gpu.kernels import Form
 from srcgrad.errors import ArgumentError, DeviceError
 from srcgrad.frontend.outputs import type_leaves
 from srcgrad.frontend.types import ArrayType, ScalarType, TupleType
-from srcgrad.runtime.compiled_kernels import compiled_as_kernel
 from srcgrad.runtime.errors import MoreRows
-from srcgrad.runtime.launching import NUMBERS, words_of
+from srcgrad.runtime.gpu.compiled_kernels import compiled_as_kernel
+from srcgrad.runtime.gpu.launching import NUMBERS, words_of
 
 
 def form(ptx: bool = False) -> Form:
@@ -96,7 +96,8 @@ class Entry:
     """The entry of a generated module, for arguments of the types of these values, each on the device or not."""
 
     def __init__(self, generated: Any, kind: str, options: Any, cache: bool, values: tuple[Any, ...]) -> None:
-        from srcgrad.runtime import device, device_call, device_streams, replayed
+        from srcgrad.runtime import device
+        from srcgrad.runtime.gpu import device_call, device_streams, replayed
 
         self.device, self.streams = device, device_streams  # an import takes longer than what is wanted of it
         self.running = device_call.running
@@ -255,8 +256,8 @@ def send(value: Any) -> Any:
     """A number as the host's part takes it; of an array of the host, a copy on the device."""
     if not isinstance(value, np.ndarray):
         return STRONG[type(value)](value)
-    from srcgrad.runtime.device_call import running
-    from srcgrad.runtime.device_memory import empty
+    from srcgrad.runtime.gpu.device_call import running
+    from srcgrad.runtime.gpu.device_memory import empty
 
     out = empty(value.shape, value.dtype)
     if value.size:
@@ -268,7 +269,7 @@ def back(value: Any, kind: Any) -> Any:
     """A result as NumPy has it."""
     if not is_on_device(value):
         return value
-    from srcgrad.runtime.device_memory import own, to_host
+    from srcgrad.runtime.gpu.device_memory import own, to_host
 
     if not value.size:
         return np.empty(value.shape, value.dtype)
@@ -314,7 +315,7 @@ def going_upwards(array: Any) -> Any:
     """Along all axes: neither Numba copies anything else to the host, nor does PyTorch take it."""
     if min(array.strides, default=0) >= 0:
         return array
-    from srcgrad.runtime.device_memory import copied
+    from srcgrad.runtime.gpu.device_memory import copied
 
     return copied(array)
 

@@ -24,9 +24,9 @@ from numba.core.typed_passes import BaseNativeLowering, NativeLowering, Nopython
 from numba.core.untyped_passes import InlineClosureLikes, IRProcessing, ReconstructSSA
 from numba.np.arrayobj import fix_integer_index, load_item, store_item
 
-from srcgrad.backends.facts import Facts
 from srcgrad.backends.lifetimes import without_lifetimes
 from srcgrad.backends.loop_wishes import LoopLower
+from srcgrad.emit.facts import Facts
 from srcgrad.runtime.allocations import copied
 from srcgrad.runtime.bounds import raise_out_of_bounds
 from srcgrad.runtime.described import Described, described

@@ -41,7 +41,7 @@ class Builder(KnownMemory):
         self.in_composition = False  # is a function of NumPy's interpreted?
         self.other_layouts: set[str] = set()  # arguments in another order than C
         self.wraps = False  # arrays are rolled by reading around their ends
-        self.again = False  # see `pipeline.Options`
+        self.again = False  # see `options.Options`
         self.made_at_entry: set[str] = set()  # arrays that are made in the prologue
         self.handed_in: set[str] = set()  # parameters for what the function finds outside
         self.handed_in_order: set[str] = set()  # of these, arrays in C order

@@ -13,11 +13,11 @@ from typing import Any
 
 from ..errors import ArgumentError, OptionError, SrcgradError, UnsupportedError
 from ..ir.expressions import Array, Const, Var, is_inexact
+from ..ir.info import Info
 from ..ir.names import RESERVED
 from ..ir.nodes import Function, Library, OwnCopy, Stmt
 from ..ir.walk import expressions as expressions_of
 from ..ir.walk import statements, targets, variables
-from ..passes.info import Info
 from ..rules.compositions import deques, iterators
 from ..rules.device import RESERVED as RESERVED_ON_DEVICE
 from . import lists_as_arrays, one_of, optional, types_that_decide, unpacking

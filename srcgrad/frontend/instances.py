@@ -11,10 +11,10 @@ import numpy as np
 
 from ..errors import SrcgradError, UnsupportedError, place
 from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Var
+from ..ir.info import Info
 from ..ir.names import RESERVED
 from ..ir.nodes import Function, If, OwnCopy, Raise, Stmt
 from ..ir.walk import statements, targets
-from ..passes.info import Info
 from .arguments import parameter
 from .arithmetic import cast
 from .joined_numbers import join_scalars, with_types

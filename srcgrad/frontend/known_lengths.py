@@ -40,9 +40,9 @@ class KnownLengths(Statements):
         self.length_parts: dict[Expr, frozenset[Expr]] = {}
         self.compatible: set[frozenset[Expr]] = set()  # lengths found to fit on the way here
         self.checked_lengths: set[frozenset[Expr]] = set()  # lengths found equal at the top level
-        self.stretch = False  # see `pipeline.Options`
+        self.stretch = False  # see `options.Options`
         self.equal_lengths = False  # lengths were taken to be equal
-        self.cut = True  # see `pipeline.Options`
+        self.cut = True  # see `options.Options`
         self.whole: dict[Expr, list[Expr]] = {}  # lengths → what they are at least, if slices are not cut short
         self.stretched: dict[str, Array] = {}  # operands that conform at run time, by name: what is stretched
         self.conformed: dict[Any, Array] = {}  # operands conformed at the top level, until they are written

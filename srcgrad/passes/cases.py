@@ -21,6 +21,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
+from ..analysis.effects import effects
+from ..analysis.remainders import Remainder, known_in
+from ..analysis.signs import Signs
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Dim, Expr, Load, Var, both
 from ..ir.names import Names
@@ -41,9 +44,6 @@ from ..ir.walk import (
     with_blocks,
 )
 from ..ir.wraps import is_wrap
-from .effects import effects
-from .remainders import Remainder, known_in
-from .signs import Signs
 
 OF_PARTS = ("bitand", "bitor", "bitxor", "floordiv", "mod")
 

@@ -14,9 +14,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import reduce
 
+from ..analysis.effects import effects
+from ..analysis.known_here import arrays_made
+from ..analysis.lengths import lengths_of
+from ..analysis.meetings import runs_along
 from ..errors import place
 from ..ir import affine
 from ..ir.expressions import INT64, Expr, Load, Var, both, compare, either, less, select
+from ..ir.info import roots_of
 from ..ir.nodes import AddTo, Assign, Block, For, Function, If, Invoke, Print, Raise, Rule, Stmt, Store
 from ..ir.walk import (
     blocks,
@@ -30,10 +35,6 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from .effects import effects, runs_along
-from .info import roots_of
-from .known_here import arrays_made
-from .lengths import lengths_of
 from .prove_bounds import prove_bounds
 
 Choice = tuple[Expr, Expr]  # the length of an axis, and what chooses a place along it

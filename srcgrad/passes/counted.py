@@ -12,9 +12,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..analysis.effects import effects
+from ..analysis.lengths import lengths_of
 from ..errors import place as error_place
 from ..ir import affine
 from ..ir.expressions import INT64, Call, Dim, Expr, Var, compare
+from ..ir.info import memory_of
 from ..ir.nodes import AddTo, Assign, Block, External, For, Function, If, Invoke, Print, Raise, Stmt, While
 from ..ir.walk import (
     blocks,
@@ -29,10 +32,7 @@ from ..ir.walk import (
     with_blocks,
 )
 from ..rules.costs import may_raise
-from .effects import effects
 from .induction import known_value
-from .info import memory_of
-from .lengths import lengths_of
 
 TURNED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge", "ne": "ne"}
 

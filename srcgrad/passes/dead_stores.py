@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Set
 from dataclasses import replace
 
+from ..analysis.effects import Access, Effects, effects, names_used
+from ..analysis.meetings import meet_in_one_iteration
+from ..analysis.signs import extremes, signs_of
 from ..ir import affine
 from ..ir.expressions import Array, Const, Dim, Expr, Var
 from ..ir.naturals import proved_by_bounds
 from ..ir.nodes import Alloc, Block, CopyTo, For, Function, If, Rule, Stmt, Store, leaves
 from ..ir.rename import rename_arrays
 from ..ir.walk import blocks, loads, statements, subexpressions, variables, with_blocks
-from .effects import Access, Effects, effects, meet_in_one_iteration, names_used
-from .signs import extremes, signs_of
 
 
 def dead_stores(function: Function) -> Function:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..analysis.lengths import Equal, Lengths, lengths_of
 from ..ir.expressions import Expr
 from ..ir.nodes import Alloc, Block, For, Function, If, Stmt
 from ..ir.walk import blocks, statements, subexpressions, with_blocks
-from .lengths import Equal, Lengths, lengths_of
 
 
 def equal_lengths(function: Function) -> Function:

@@ -16,27 +16,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from ..analysis.apart import Apart, Bounded
+from ..analysis.defined_indices import accesses_by_definition
+from ..analysis.effects import Access, Effects, effects, uses, values_behind, values_within
+from ..analysis.lengths import lengths_of
+from ..analysis.lives import is_dead, is_private
+from ..analysis.meetings import meet_in_one_iteration
+from ..analysis.overwritten import is_overwritten_first
+from ..analysis.signs import Signs, signs_of
 from ..ir.expressions import Expr, Var
+from ..ir.info import roots_of
 from ..ir.nodes import Alloc, Block, For, Function, If, Invoke, Stmt, Swap, While, leaves
 from ..ir.walk import blocks, statements, variables, with_blocks
-from .apart import Apart, Bounded
 from .cases import cases_of, conjuncts, holding_in, unchanged
-from .defined_indices import accesses_by_definition
-from .effects import (
-    Access,
-    Effects,
-    effects,
-    is_dead,
-    is_private,
-    meet_in_one_iteration,
-    uses,
-    values_behind,
-    values_within,
-)
-from .info import roots_of
-from .lengths import lengths_of
-from .overwritten import is_overwritten_first
-from .signs import Signs, signs_of
 
 
 def find_independent(function: Function, forgetful: frozenset[str] = frozenset()) -> Function:

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..analysis.added_to_zero import added_to_zero, is_zero
+from ..analysis.effects import effects
+from ..analysis.overwritten import span_over
+from ..analysis.signs import Signs, signs_of
 from ..ir import affine
 from ..ir.expressions import Array, Const, Expr, Load, Var, compare
+from ..ir.info import roots_of
 from ..ir.nodes import AddTo, Alloc, Assign, Block, For, Function, If, Library, Rule, Stmt, Store
 from ..ir.walk import blocks, expressions, is_constant, loads, variables, with_blocks
-from .added_to_zero import added_to_zero, is_zero
-from .effects import effects
-from .info import roots_of
-from .overwritten import span_over
-from .signs import Signs, signs_of
 
 MOST_ENDS = 2  # elements at either end that are set one by one
 

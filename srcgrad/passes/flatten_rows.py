@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..analysis.effects import Access, effects, touched
 from ..ir.expressions import Array, Expr, Load, Var
 from ..ir.nodes import Block, For, Function, Pick, Rule, Run, Stmt, Store, Subscript, View, leaves
 from ..ir.walk import blocks, map_expressions, rewrite, rewrite_block, statements, variables, with_blocks
-from .effects import Access, effects, touched
 
 
 def flatten_rows(function: Function) -> Function:

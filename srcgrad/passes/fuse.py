@@ -20,8 +20,15 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
+from ..analysis.conflicts import Conflicts
+from ..analysis.effects import Access, Effects, effects, is_loud, names_used, uses
+from ..analysis.extremes import extremes_of_nest
+from ..analysis.lives import is_private
+from ..analysis.meetings import meet_in_one_iteration, runs_along
+from ..analysis.signs import Signs, signs_of
 from ..ir import affine
 from ..ir.expressions import Array, Call, Const, Expr, Load, Var
+from ..ir.info import elementwise, roots_of
 from ..ir.nodes import (
     Alloc,
     Assign,
@@ -51,21 +58,6 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from .conflicts import Conflicts
-from .effects import (
-    Access,
-    Effects,
-    effects,
-    is_loud,
-    is_private,
-    meet_in_one_iteration,
-    names_used,
-    runs_along,
-    uses,
-)
-from .extremes import extremes_of_nest
-from .info import elementwise, roots_of
-from .signs import Signs, signs_of
 
 
 def fuse(function: Function, quiet: frozenset[str] = frozenset()) -> Function:

@@ -25,19 +25,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ..analysis.additions import DEAREST, FLAT, live, normal_there, order_of
+from ..analysis.divided_once import quotient
+from ..analysis.neighbours import Neighbours, Part
+from ..analysis.nests import Memory, nest_of, with_nests
+from ..analysis.offsets import Offset, least_of, most_of
+from ..analysis.rows_apart import with_rows_apart
+from ..analysis.straight import Straight, straight
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Load, Var, all_of, both
 from ..ir.names import Names
 from ..ir.nodes import AddTo, Assign, Block, For, Function, If, Stmt
 from ..ir.walk import map_expressions, rewrite, statements, subexpressions, substitute, variables
 from ..ir.wraps import back_from, step_of
-from .additions import DEAREST, FLAT, live, normal_there, order_of
-from .divided_once import quotient
-from .neighbours import Neighbours, Part
-from .nests import Memory, nest_of, with_nests
-from .offsets import Offset, least_of, most_of
-from .rows_apart import with_rows_apart
-from .straight import Straight, straight
 
 FARTHEST = 2  # times as far as a loop goes: nearly all that are asked have nothing to add, beyond that
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..analysis.effects import effects
 from ..ir import affine
 from ..ir.expressions import Array, Dim, Expr, Var
+from ..ir.info import filled, roots_of
 from ..ir.nodes import Alloc, Assign, Block, For, Function, Rule, Stmt, Swap, While, leaves
 from ..ir.walk import blocks, loads, statements, substitute, variables, with_blocks
-from .effects import effects
-from .info import filled, roots_of
 from .made_where_kept import pushes_of_their_own
 
 

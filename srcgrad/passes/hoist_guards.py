@@ -18,12 +18,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..analysis.effects import effects
 from ..errors import place
 from ..ir import affine
 from ..ir.expressions import BOOL, NEVER_FAIL, Call, Expr, both
 from ..ir.nodes import Block, For, Function, If, Invoke, Print, Raise, Stmt
 from ..ir.walk import blocks, loads, statements, subexpressions, variables, with_blocks
-from .effects import effects
 
 DIFFER = "lengths {} and {} differ ahead of a loop that does not run"
 

@@ -14,16 +14,16 @@ from collections import Counter
 from dataclasses import replace
 from functools import partial
 
+from ..analysis.costs import DIVISIONS
+from ..analysis.dependence import edges_of, spread
+from ..analysis.effects import effects
+from ..analysis.known_here import made_by
+from ..analysis.lengths import lengths_of
 from ..ir.expressions import INT64, Array, Call, Dim, Expr, Load, Var, is_inexact
+from ..ir.info import Info, roots_of
 from ..ir.nodes import AddTo, Assign, Block, For, Function, If, Stmt, Store, While
 from ..ir.walk import blocks, map_expressions, rebuild, statements, subexpressions, variables, with_blocks
 from ..rules.costs import cost
-from .costs import DIVISIONS
-from .effects import effects
-from .find_active import edges_of, spread
-from .info import Info, roots_of
-from .known_here import made_by
-from .lengths import lengths_of
 
 MOVES = (Assign, AddTo, Store)
 DEAR = 10  # additions: `keep` would keep what costs more, one and the same number for every iteration to store

@@ -23,6 +23,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+from ..analysis.effects import effects
+from ..analysis.signs import extremes, signs_of
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Expr, Var, integer, select
 from ..ir.naturals import proved_by_bounds
@@ -42,8 +44,6 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from .effects import effects
-from .signs import extremes, signs_of
 
 
 def induction(function: Function) -> Function:

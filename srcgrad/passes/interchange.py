@@ -20,13 +20,15 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+from ..analysis.effects import Access, Effects, effects
+from ..analysis.lives import is_private, is_set
+from ..analysis.meetings import meet_in_one_iteration
+from ..analysis.signs import signs_of
 from ..ir import affine
 from ..ir.expressions import Call, Const, Dim, Expr, Var
+from ..ir.info import roots_of
 from ..ir.nodes import AddTo, Assign, Block, For, Function, If, Rule, Stmt, Store, View, leaves
 from ..ir.walk import blocks, expressions, loads, statements, subexpressions, variables, with_blocks
-from .effects import Access, Effects, effects, is_private, is_set, meet_in_one_iteration
-from .info import roots_of
-from .signs import signs_of
 
 FAR = 8  # accesses along a row that one down a column costs
 ODD = 3  # … or one with gaps, or at a place that is looked up

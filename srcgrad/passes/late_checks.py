@@ -8,11 +8,11 @@ Code that takes lengths to be equal is tried first, and other code where it rais
 
 from __future__ import annotations
 
+from ..analysis.effects import effects
 from ..ir.expressions import Array
+from ..ir.info import roots_of
 from ..ir.nodes import Block, For, Function, Invoke, Print, Raise, Stmt, While
 from ..ir.walk import blocks, statements
-from .effects import effects
-from .info import roots_of
 
 TRIED_AGAIN = frozenset(
     ("BroadcastError", "CotangentShapeError", "IdleLoopError", "RuntimeShapeError", "ShortAxisError")

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+from ..analysis.known_here import made_by
+from ..analysis.lengths import lengths_of
 from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Var
 from ..ir.nodes import Assign, Block, Function, Stmt, leaves
 from ..ir.walk import blocks, map_expressions, statements, subexpressions, substitute, with_blocks
-from .known_here import made_by
-from .lengths import lengths_of
 
 SURE = ("add", "sub", "mul", "neg", "maximum", "minimum", "select", "lt", "le", "gt", "ge", "eq", "ne")  # never raise
 

@@ -11,8 +11,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from ..analysis.signs import signs_of
 from ..ir import affine
 from ..ir.expressions import Array, Expr, Load, Var
+from ..ir.info import Info, roots_of
 from ..ir.nodes import (
     AddTo,
     Alloc,
@@ -41,8 +43,6 @@ from ..ir.walk import (
     substitute,
     variables,
 )
-from .info import Info, roots_of
-from .signs import signs_of
 
 
 def lower_arrays(function: Function) -> Function:

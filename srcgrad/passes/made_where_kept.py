@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..ir.expressions import Array
+from ..ir.info import filled, roots_of
 from ..ir.names import Names
 from ..ir.nodes import Alloc, Block, For, Function, NewStack, Push, Stmt, Swap, leaves
 from ..ir.walk import blocks, statements, targets, with_blocks
-from .info import filled, roots_of
 
 
 def made_where_kept(function: Function) -> Function:

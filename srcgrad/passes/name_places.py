@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from ..analysis.effects import effects
+from ..analysis.extremes import without_comments
+from ..analysis.grids import is_parallel
 from ..ir import affine
 from ..ir.expressions import INT64, Call, Expr, Var
 from ..ir.names import Names
@@ -26,9 +29,6 @@ from ..ir.walk import (
     with_blocks,
 )
 from ..ir.wraps import is_wrap
-from .alternate import is_parallel
-from .effects import effects
-from .extremes import without_comments
 
 STEPS = {-1: "before", 1: "after"}
 

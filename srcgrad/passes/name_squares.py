@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from ..analysis.effects import effects
 from ..ir import affine
 from ..ir.expressions import INT64, Call, Const, Dim, Expr, Var
 from ..ir.names import Names
@@ -29,7 +30,6 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from .effects import effects
 
 
 def name_squares(function: Function) -> Function:

@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ..ir.expressions import Const, Dim, Expr, Load, Var
+from ..ir.info import Info
 from ..ir.nodes import Assign, Block, Function, If, Invoke, Raise, Stmt, leaves
 from ..ir.walk import map_expressions, rewrite, rewrite_block, statements, variables
-from .info import Info
-from .preaccumulate import takes_own_arrays
+from .reverse_mode.preaccumulate import takes_own_arrays
 
 SHORT = 6  # assignments that a caller takes over
 

@@ -14,14 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from ..analysis.effects import effects
+from ..analysis.lengths import lengths_by_name, lengths_of
 from ..ir import affine
 from ..ir.expressions import INT64, Array, Call, Const, Expr, Load, Var
 from ..ir.nodes import Assign, Block, For, Function, Stmt, Store
 from ..ir.walk import blocks, loads, map_expressions, rewrite, statements, substitute, variables, with_blocks
 from ..ir.wraps import is_wrap, wrap
-from .effects import effects
-from .lengths import lengths_of
-from .lengths_of_arrays import lengths_by_name
 
 Loops = Mapping[Var, For]
 Known = Mapping[Var, Expr]

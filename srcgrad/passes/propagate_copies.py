@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+from ..analysis.added_to_zero import added_to_zero, is_zero
 from ..ir.expressions import Const, Expr, Var
 from ..ir.nodes import AddTo, Assign, Block, Comment, For, Function, If, Stmt, leaves
 from ..ir.walk import (
@@ -27,9 +28,8 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from .added_to_zero import added_to_zero, is_zero
 from .repeats import variables_read
-from .simplify import settled, simpler
+from .reverse_mode.simplify import settled, simpler
 
 Known = dict[Var, Expr]
 

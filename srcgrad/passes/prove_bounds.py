@@ -16,6 +16,23 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import reduce
 
+from ..analysis.known_here import (
+    Fact,
+    Loop,
+    Scope,
+    changed_by,
+    is_all_known,
+    known_of,
+    known_where,
+    loop_of,
+    made_by,
+    names_in,
+    noted_in,
+    own_dims,
+    to_the_end,
+    view_dims,
+)
+from ..analysis.lengths import Lengths, lengths_of
 from ..errors import place
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Load, Var, both, either
@@ -52,23 +69,6 @@ from ..ir.walk import (
     with_blocks,
     with_fields,
 )
-from .known_here import (
-    Fact,
-    Loop,
-    Scope,
-    changed_by,
-    is_all_known,
-    known_of,
-    known_where,
-    loop_of,
-    made_by,
-    names_in,
-    noted_in,
-    own_dims,
-    to_the_end,
-    view_dims,
-)
-from .lengths import Lengths, lengths_of
 
 
 def prove_bounds(function: Function, quiet: frozenset[str] = frozenset()) -> Function:

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..analysis.effects import Access, effects
+from ..analysis.ranges import Ranges
+from ..analysis.signs import extremes, signs_of
 from ..ir.expressions import BOOL, LAZY, Call, Const, Load, Var
+from ..ir.info import roots_of
 from ..ir.nodes import AddTo, Assign, Block, For, Function, If, Rule, Stmt, While
 from ..ir.walk import blocks, expressions, loads, rewrite_block, statements, subexpressions, variables, with_blocks
-from .effects import Access, effects
-from .info import roots_of
-from .ranges import Ranges
-from .signs import extremes, signs_of
 
 
 def registers(function: Function) -> Function:

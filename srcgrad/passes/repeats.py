@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from itertools import chain
 
 from ..ir.expressions import Array, Const, Expr, Var
+from ..ir.info import roots_of
 from ..ir.nodes import Assign, Block, Function, Rule, Stmt, leaves
 from ..ir.walk import (
     blocks,
@@ -28,7 +29,6 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from .info import roots_of
 
 
 def without_repeats(function: Function) -> Block:

@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
+from ..analysis.effects import effects
+from ..analysis.lengths import Lengths, lengths_of
 from ..ir import affine
 from ..ir.expressions import INT64, Array, Call, Const, Dim, Expr, Load, Var
 from ..ir.nodes import (
@@ -31,8 +33,6 @@ from ..ir.nodes import (
     leaves,
 )
 from ..ir.walk import arrays_read, expressions, loads, map_expressions, rewrite, rewrite_block, statements, targets
-from .effects import effects
-from .lengths import Lengths, lengths_of
 
 
 def resolve_views(function: Function) -> Function:

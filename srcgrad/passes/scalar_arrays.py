@@ -19,6 +19,9 @@ from math import prod
 
 import numpy as np
 
+from ..analysis.effects import SIMPLE
+from ..analysis.lengths import lengths_of
+from ..analysis.lives import is_dead
 from ..ir import affine
 from ..ir.expressions import Array, Call, Const, Dim, Expr, Load, Var
 from ..ir.nodes import (
@@ -50,8 +53,6 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from .effects import SIMPLE, is_dead
-from .lengths import lengths_of
 from .resolve_views import index_in_base, stable_views
 from .write_out import COMPARISONS, FEW, WrittenOut, rewritten, trips_of, variables_of, with_adjoints
 

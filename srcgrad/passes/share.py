@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..ir.expressions import Call, Const, Expr, Var, is_inexact
+from ..ir.info import roots_of
 from ..ir.names import Names
 from ..ir.nodes import AddTo, Assign, Block, Function, Stmt, Store
 from ..ir.walk import (
@@ -29,7 +30,6 @@ from ..ir.walk import (
 )
 from ..rules.costs import cost
 from ..rules.scalar import PRIMITIVES, spelling
-from .info import roots_of
 from .repeats import changed_by
 
 DEAR = 10  # additions

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ..analysis.effects import effects
 from ..ir.expressions import LAZY, Call, Expr, Load, Var
+from ..ir.info import roots_of
 from ..ir.nodes import AddTo, Assign, Block, Function, Rule, Stmt, Store
 from ..ir.walk import blocks, children, expressions, loads, made_for, map_expressions, rewrite, variables, with_blocks
-from .effects import effects
-from .info import roots_of
 
 
 def share_lookups(function: Function) -> Function:

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..analysis.ranges import Ranges
+from ..analysis.signs import signs_of
 from ..ir import affine
 from ..ir.expressions import INT64, Call, Expr
 from ..ir.nodes import Block, For, Function, Stmt
 from ..ir.walk import blocks, expressions, map_expressions, rewrite, subexpressions, with_blocks
-from .ranges import Ranges
-from .signs import signs_of
 
 
 def slice_ends(function: Function) -> Function:

@@ -14,6 +14,9 @@ import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from ..analysis.effects import effects
+from ..analysis.grids import is_parallel
+from ..analysis.lengths import lengths_by_name
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Expr, Load, Var, compare, less
 from ..ir.nodes import AddTo, Assign, Block, Comment, For, Function, If, Raise, Stmt, Store
@@ -33,11 +36,8 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from .alternate import is_parallel
-from .effects import effects
-from .lengths_of_arrays import lengths_by_name
 from .prove_bounds import prove_bounds
-from .simplify import simpler
+from .reverse_mode.simplify import simpler
 
 SIMPLE = (AddTo, Assign, Comment, If, Raise, Store)
 FAR = 8  # indices from an end: an offset beyond is no neighbour

@@ -12,12 +12,12 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+from ..analysis.effects import effects, names_used
+from ..analysis.signs import Signs, signs_of
 from ..ir.expressions import Array, Load, Var
 from ..ir.nodes import AddTo, Alloc, Assign, Block, For, Function, Stmt, Store, leaves
 from ..ir.rename import rename_arrays
 from ..ir.walk import expressions, rewrite_block, statements, subexpressions, with_fields
-from .effects import effects, names_used
-from .signs import Signs, signs_of
 
 
 def take_over(function: Function) -> Function:

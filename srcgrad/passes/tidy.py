@@ -12,7 +12,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from ..analysis.added_to_zero import added_to_zero, is_zero
 from ..ir.expressions import INT64, Array, Call, Const, Dim, Expr, Var
+from ..ir.info import Info, roots_of
 from ..ir.nodes import (
     Absorb,
     AddTo,
@@ -62,10 +64,8 @@ from ..ir.walk import (
     variables,
     with_blocks,
 )
-from .added_to_zero import added_to_zero, is_zero
-from .info import Info, roots_of
 from .repeats import changed_by, variables_read, without_repeats
-from .simplify import settled, simpler
+from .reverse_mode.simplify import settled, simpler
 
 LARGEST_INLINED = 12  # nodes of an expression that is moved to where it is read
 

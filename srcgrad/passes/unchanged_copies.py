@@ -17,6 +17,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from ..analysis.effects import effects, names_used
+from ..analysis.grids import covers, nest_of
+from ..analysis.lengths import Equal, lengths_of
 from ..ir.expressions import Array, Dim, Load
 from ..ir.nodes import (
     AddTo,
@@ -36,9 +39,6 @@ from ..ir.nodes import (
 )
 from ..ir.rename import rename_arrays
 from ..ir.walk import expressions, statements, subexpressions
-from .alternate import covers, nest_of
-from .effects import effects, names_used
-from .lengths import Equal, lengths_of
 
 READS = (AddTo, Assign, CopyTo, For, If, Raise, Store, While)
 

@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from ..analysis.effects import SIMPLE
 from ..ir import affine
 from ..ir.expressions import INT64, Call, Const, Expr, Load, Var
 from ..ir.names import Names
@@ -41,7 +42,6 @@ from ..ir.walk import (
     variables,
     with_fields,
 )
-from .effects import SIMPLE
 
 FEW = 9  # iterations of a loop that is written out
 LONG = 48  # statements that a loop is written out to

@@ -16,21 +16,11 @@ import numpy as np
 from numba import cuda
 
 from srcgrad.errors import CompiledError
-from srcgrad.runtime.compiled_kernels import compiled_as_kernel
-from srcgrad.runtime.device_call import SIMULATED, running
-from srcgrad.runtime.device_memory import (
-    cell,
-    copied,
-    empty,
-    own,
-    pool,
-    put,
-    to_host,
-    zeros,
-    zeros_together,
-)
 from srcgrad.runtime.errors import MoreRows
-from srcgrad.runtime.launching import LONGEST, Configured
+from srcgrad.runtime.gpu.compiled_kernels import compiled_as_kernel
+from srcgrad.runtime.gpu.device_call import SIMULATED, running
+from srcgrad.runtime.gpu.device_memory import cell, copied, empty, own, pool, put, to_host, zeros, zeros_together
+from srcgrad.runtime.gpu.launching import LONGEST, Configured
 
 THREADS = 8 if SIMULATED else 256  # of a block; in the simulator each is one of Python's
 LANES = 8 if SIMULATED else 32  # threads that run a row together: a warp
@@ -245,7 +235,7 @@ class Launch:
         held = tuple(map(_is_cell, values))
         sums = self.sums.get(held)
         if sums is None:
-            from srcgrad.runtime.device_sums import Sums
+            from srcgrad.runtime.gpu.device_sums import Sums
 
             sums = self.sums[held] = Sums(self, held)
         cells = sums.launch(self.configured, args, values)

@@ -13,8 +13,8 @@ import numpy as np
 from numba import cuda
 
 from srcgrad.runtime.arrays import fits
-from srcgrad.runtime.device_call import LEGACY, SIMULATED, running
-from srcgrad.runtime.device_memory import copy_into, empty, zeros
+from srcgrad.runtime.gpu.device_call import LEGACY, SIMULATED, running
+from srcgrad.runtime.gpu.device_memory import copy_into, empty, zeros
 
 
 def subscript(base: Any, *items: Any) -> Any:
@@ -119,7 +119,7 @@ def conform(array: Any, shape: tuple[int, ...]) -> Any:
     shape = tuple(map(int, shape))
     if tuple(array.shape) == shape or not fits(array.shape, shape):
         return array
-    from srcgrad.runtime.device_kernels import copy_elements
+    from srcgrad.runtime.gpu.device_kernels import copy_elements
 
     out = empty(shape, array.dtype)
     if out.size:
@@ -144,7 +144,7 @@ def absorb(array_b: Any, out_b: Any) -> None:
     """array_b += out_b, summed over the axes where it has length 1; nothing where they are one array, or do not fit."""
     lengths, shape = tuple(array_b.shape), tuple(out_b.shape)
     if lengths != shape and out_b.size and fits(lengths, shape):
-        from srcgrad.runtime.device_kernels import add_over_stretched
+        from srcgrad.runtime.gpu.device_kernels import add_over_stretched
 
         add_over_stretched(array_b, out_b)
 

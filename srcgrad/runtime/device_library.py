@@ -13,7 +13,7 @@ import numpy as np
 
 from srcgrad.rules.device import LIBRARY
 from srcgrad.runtime.device_arrays import reshaped, subscript, transposed
-from srcgrad.runtime.device_blas import (
+from srcgrad.runtime.gpu.device_blas import (
     cholesky_factor,
     factorise,
     gemm,
@@ -22,8 +22,8 @@ from srcgrad.runtime.device_blas import (
     solve_triangle,
     watch,
 )
-from srcgrad.runtime.device_call import SIMULATED
-from srcgrad.runtime.device_kernels import (
+from srcgrad.runtime.gpu.device_call import SIMULATED
+from srcgrad.runtime.gpu.device_kernels import (
     add_scaled,
     add_to_lower,
     add_triangle,
@@ -37,7 +37,7 @@ from srcgrad.runtime.device_kernels import (
     set_identity,
     set_positions,
 )
-from srcgrad.runtime.device_memory import copied, copy_into, empty, own, zeros
+from srcgrad.runtime.gpu.device_memory import copied, copy_into, empty, own, zeros
 from srcgrad.runtime.stacks import AXES
 
 ROUTINES: dict[str, Callable[..., None]] = {}

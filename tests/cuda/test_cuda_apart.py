@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from srcgrad import BroadcastError, CotangentShapeError, UnsupportedError, grad, pipeline
+from srcgrad import BroadcastError, CotangentShapeError, UnsupportedError, grad
+from srcgrad.passes import order
 from srcgrad.testing import check_grad
 
 RNG = np.random.default_rng(8)
@@ -661,7 +662,7 @@ def least_of(x, m):
 
 def step_by_step(function: Callable[..., Any], *args: Any) -> Any:
     """By the adjoint of each statement."""
-    with pipeline.without("greatest_at_once"):
+    with order.without("greatest_at_once"):
         return grad(function, jit=False).backward(*args, 0.7)
 
 

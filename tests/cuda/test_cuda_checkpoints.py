@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from srcgrad import grad
-from srcgrad.runtime import device_call
+from srcgrad.runtime.gpu import device_call
 
 RNG = np.random.default_rng(0)
 TRIPS = np.array([0, 1, 7, 8, 9, 4, 16, 17, 0, 47, 3, 20, 49, 2, 64, 5, 24, 15])  # neighbours differ

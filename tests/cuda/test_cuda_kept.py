@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from srcgrad import grad
-from srcgrad.runtime import device_call
+from srcgrad.runtime.gpu import device_call
 
 SIGNED = np.random.default_rng(0).uniform(-1.0, 1.0, (9, 7))
 

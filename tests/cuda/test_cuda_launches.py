@@ -10,7 +10,7 @@ import pytest
 
 from srcgrad import grad
 from srcgrad.runtime import device
-from srcgrad.runtime.device_call import FIRST_ROWS
+from srcgrad.runtime.gpu.device_call import FIRST_ROWS
 
 N = 5 * device.THREADS + 3
 

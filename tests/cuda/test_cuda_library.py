@@ -7,7 +7,7 @@ from numba.core import config
 
 from srcgrad import cuda as streams
 from srcgrad import grad
-from srcgrad.runtime import device_blas
+from srcgrad.runtime.gpu import device_blas
 
 pytestmark = pytest.mark.skipif(not (config.ENABLE_CUDASIM or cuda.is_available()), reason="needs a GPU")
 

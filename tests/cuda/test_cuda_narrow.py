@@ -10,7 +10,8 @@ import pytest
 from numba import cuda
 
 from srcgrad import grad
-from srcgrad.runtime import device, launching
+from srcgrad.runtime import device
+from srcgrad.runtime.gpu import launching
 
 
 def compared_with_large_numbers(x, n):

@@ -19,7 +19,7 @@ if config.ENABLE_CUDASIM:
 
 import srcgrad.cuda
 from srcgrad import grad
-from srcgrad.runtime import device_blocks, replayed
+from srcgrad.runtime.gpu import device_blocks, replayed
 
 N = 300
 

@@ -10,7 +10,7 @@ from support import assert_close, fresh
 
 from srcgrad import grad
 from srcgrad.errors import CompiledError
-from srcgrad.passes import distribute
+from srcgrad.passes.gpu import distribute
 from srcgrad.runtime import device
 
 

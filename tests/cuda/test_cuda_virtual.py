@@ -243,7 +243,7 @@ def test_memory_that_was_freed():
         x[cuda.threadIdx.x] = 1.0
 
     from srcgrad.runtime.device_arrays import address, handle
-    from srcgrad.runtime.device_memory import empty
+    from srcgrad.runtime.gpu.device_memory import empty
 
     gone = empty((N,), np.float64)
     dangling = handle(None, address(gone), (N,), (8,), np.dtype(np.float64))

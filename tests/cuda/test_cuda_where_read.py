@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from srcgrad import grad
-from srcgrad.runtime.device_call import SIMULATED
-from srcgrad.runtime.device_memory import ALIGNED, zeros_together
+from srcgrad.runtime.gpu.device_call import SIMULATED
+from srcgrad.runtime.gpu.device_memory import ALIGNED, zeros_together
 from srcgrad.testing import check_grad
 
 RNG = np.random.default_rng(0)

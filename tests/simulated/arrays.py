@@ -4,16 +4,8 @@ import numpy as np
 from numba import cuda
 
 from srcgrad.runtime.device import fetch
-from srcgrad.runtime.device_arrays import (
-    absorb,
-    conform,
-    conform_zeros,
-    part,
-    reshaped,
-    subscript,
-    transposed,
-)
-from srcgrad.runtime.device_memory import copy_into, empty, put
+from srcgrad.runtime.device_arrays import absorb, conform, conform_zeros, part, reshaped, subscript, transposed
+from srcgrad.runtime.gpu.device_memory import copy_into, empty, put
 
 whole = np.arange(120.0).reshape(4, 5, 6)
 given = cuda.to_device(whole)

@@ -9,10 +9,11 @@ from numba import cuda
 
 from srcgrad import runtime
 from srcgrad.rules.device import LIBRARY
-from srcgrad.runtime import device_blas, device_library
+from srcgrad.runtime import device_library
 from srcgrad.runtime.device import check_watched
 from srcgrad.runtime.device_arrays import transposed
-from srcgrad.runtime.device_call import running
+from srcgrad.runtime.gpu import device_blas
+from srcgrad.runtime.gpu.device_call import running
 
 sys.path.append(str(Path(__file__).parent.parent))
 from virtual_gpu.library import Library  # noqa: E402

@@ -123,7 +123,8 @@ def install(cc: tuple[int, int] = (9, 0)) -> VirtualGPU:
     from numba.cuda import codegen, dispatcher
     from numba.cuda.cudadrv import driver
 
-    from srcgrad.runtime import device, device_blas, device_blocks, device_memory, launching
+    from srcgrad.runtime import device
+    from srcgrad.runtime.gpu import device_blas, device_blocks, device_memory, launching
 
     gpu = VirtualGPU(cc)
     binding, numbers = driver.binding, itertools.count(100)

@@ -1,0 +1,1 @@
+"""Questions about programs: they change nothing, and know of no pass."""

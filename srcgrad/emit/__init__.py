@@ -1,0 +1,1 @@
+"""IR → Python source, by way of `ast`."""

@@ -1,0 +1,1 @@
+"""Kernels, and the part of the host that launches them, as text."""

@@ -1,0 +1,1 @@
+"""Passes for a CPU alone: caches, vector registers, threads."""

@@ -1,0 +1,1 @@
+"""Passes for a GPU alone: what becomes a kernel, and who adds to what."""
