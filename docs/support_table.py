@@ -28,9 +28,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from srcgrad.emit.expressions import expression_text
 from srcgrad.frontend.arithmetic import TAKE_COMPLEX
 from srcgrad.frontend.builtins_of_python import BUILTINS
+from srcgrad.frontend.expressions import EVALUATED_ABOVE
 from srcgrad.frontend.numpy import random_numbers
-from srcgrad.frontend.numpy.table import METHODS, TABLE
-from srcgrad.frontend.without_rules import name_of
+from srcgrad.frontend.numpy.table import METHODS, TABLE, name_of
 from srcgrad.ir.expressions import Expr, Var
 from srcgrad.ir.walk import rewrite
 from srcgrad.passes.reverse_mode.zeros_chosen import chosen
@@ -448,12 +448,13 @@ def _cases(file: str, function: str) -> list[str]:
 
 @functools.cache
 def _understood() -> frozenset[str]:
-    """The syntax that the frontend has a `case` or an `isinstance` for."""
+    """The syntax that the frontend has a `case` or an `isinstance` for, or a function that evaluates it."""
     files = [FRONTEND / name for name in ("interpret.py", "expressions.py", "flow.py", "generators.py")]
     nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
     classes = [node.cls for node in nodes if isinstance(node, ast.MatchClass)]
     classes += [node.args[1] for node in nodes if isinstance(node, ast.Call) and _is_named(node.func, "isinstance")]
-    return frozenset(cls.attr for cls in classes if isinstance(cls, ast.Attribute))
+    names = {cls.attr for cls in classes if isinstance(cls, ast.Attribute)}
+    return frozenset(names | {kind.__name__ for kind in EVALUATED_ABOVE})
 
 
 def _is_named(node: ast.expr, name: str) -> bool:

@@ -1,9 +1,11 @@
-"""One way through the house: no file imports one of a layer that comes after its own."""
+"""One way through the house: no file imports one of a layer that comes after its own, and there is no circle."""
 
 from __future__ import annotations
 
 import ast
+import graphlib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import srcgrad
@@ -17,6 +19,17 @@ WAY = (
     "srcgrad.backends",
 )  # each may see those before it
 TARGETS = "srcgrad.passes.cpu", "srcgrad.passes.gpu"
+# What a value, a list, a record and an identity is.
+DATA_MODEL = (
+    "aliases", "attempts", "binding", "builder", "filled_lists", "growing_lists", "handed_on", "identities",
+    "item_fields", "item_names", "item_views", "joined_numbers", "known_values", "list_items", "list_parts",
+    "list_rows", "list_types", "lists", "lists_as_arrays", "lists_of_none", "named_parts", "put_in_rows", "records",
+    "resized", "shared_items", "types", "unpacking", "values",
+)  # fmt: skip
+EVALUATORS = (
+    "assignment", "branches", "calls", "calls_in_place", "choices", "comprehensions", "control", "expressions",
+    "if_statements", "interpret", "objects", "operators", "split_statements",
+)  # fmt: skip
 
 
 def modules() -> dict[str, Path]:
@@ -27,10 +40,11 @@ def modules() -> dict[str, Path]:
     return found
 
 
-def imported(name: str, path: Path) -> Iterator[str]:
-    """The modules of ours that a module imports, wherever it does so."""
+def imported(name: str, path: Path, at_once: bool = False) -> Iterator[str]:
+    """The modules of ours that a module imports, wherever it does so; `at_once`: when it is imported itself."""
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_text())):
+    tree = ast.parse(path.read_text())
+    for node in tree.body if at_once else ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             above = package.split(".")
             base = ".".join(above[: len(above) - node.level + 1]) if node.level else ""
@@ -69,3 +83,24 @@ def test_passes_of_one_target_know_nothing_of_the_other() -> None:
     inside = [edge for edge in edges("srcgrad.passes") if not any(is_in(edge[0], target) for target in TARGETS)]
     known = {name for name, other in inside if any(is_in(other, target) for target in TARGETS)}
     assert known == {"srcgrad.passes.order"}
+
+
+@cache
+def imported_at_once(name: str) -> frozenset[str]:
+    return frozenset(imported(name, MODULES[name], at_once=True)) & MODULES.keys() - {name}
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    graphlib.TopologicalSorter({name: imported_at_once(name) for name in MODULES}).prepare()  # names those in a circle
+
+
+def test_what_values_are_is_told_without_what_evaluates_syntax() -> None:
+    evaluators = {f"srcgrad.frontend.{name}" for name in EVALUATORS}
+    for name in (f"srcgrad.frontend.{each}" for each in DATA_MODEL):
+        work, seen = [name], set()
+        while work:
+            more = imported_at_once(work.pop()) - seen
+            seen |= more
+            work += more
+        seen |= set(imported(name, MODULES[name])) - {"srcgrad.frontend.interpret"}  # it is handed an interpreter
+        assert not seen & evaluators, name

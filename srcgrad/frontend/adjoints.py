@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, SourceError, UnsupportedError
 from ..runtime.stacks import is_one
-from . import binding, calls_in_place, operators
+from . import binding, calls_in_place, known_values
+from .frames import Frame
 from .outputs import float_structure
 from .outside import holds_arrays
 from .source import has_derivative, read
@@ -53,7 +54,7 @@ def differentiated(interpreter: Interpreter, grad: Any, args: list[Any], kwargs:
     """`grad(f)`"""
     is_of_here = bool(args) and isinstance(args[0], Closure)
     values = [*args[is_of_here:], *kwargs.values()]
-    if not args or not all(isinstance(value, Static) or operators.is_known(value) for value in values):
+    if not args or not all(isinstance(value, Static) or known_values.is_known(value) for value in values):
         interpreter.build.refuse("grad of this", "it takes a function, and options that are constants")
     options = {name: _plain(value) for name, value in kwargs.items()}
     if is_of_here:
@@ -62,7 +63,7 @@ def differentiated(interpreter: Interpreter, grad: Any, args: list[Any], kwargs:
 
 
 def _plain(value: Any) -> Any:
-    return value.value if isinstance(value, Static) else operators.plain(value)
+    return value.value if isinstance(value, Static) else known_values.plain(value)
 
 
 def on_matrices(routine: Any, args: list[Any]) -> Any:
@@ -74,15 +75,13 @@ def call(
     interpreter: Interpreter, method: Any, args: list[Any], kwargs: dict[str, Any], only: Container[str] | None = None
 ) -> Any:
     """`only`: of these parameters the cotangents are wanted, which are the first."""
-    from .interpret import Frame
-
     build, kind, adjoints = interpreter.build, method.__name__, method.__self__._for_call(kwargs)._adjoints
     if kind not in KINDS:
         build.refuse(f".{kind} in a function that is differentiated", f"call .backward, or .{KINDS[1]}")
     bound = _bound(interpreter, f"{method.__self__.__name__}.{kind}", adjoints.signature, args, kwargs)
     leaves: dict[str, list[Any]] = {name: [] for name in bound}
     types = {name: _type(interpreter, name, value, leaves[name]) for name, value in bound.items()}
-    constants = {name: operators.plain(bound[name]) for name in bound if operators.is_known(bound[name])}
+    constants = {name: known_values.plain(bound[name]) for name in bound if known_values.is_known(bound[name])}
     v = next(name for name in bound if name not in adjoints.parameters)
     cotangents = None if types[v] == StaticType(None) else types[v]
     try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..ir.expressions import Array, Dim
 from ..ir.nodes import Alloc, Stmt, Swap
-from ..ir.walk import statements
+from ..ir.walk import loads, statements
 from . import identities, optional
 from .values import (
     ArrayValue,
@@ -93,8 +93,6 @@ def is_known_elsewhere(interpreter: Interpreter, name: str, root: str) -> bool:
 
 
 def arrays_of(value: ArrayValue | Scalar) -> list[Array]:
-    from ..ir.walk import loads
-
     return [load.array for load in loads(value.expr if isinstance(value, Scalar) else value.element)]
 
 

@@ -15,7 +15,9 @@ from . import (
     binding,
     branches,
     called_first,
+    changes,
     computed_attributes,
+    dicts,
     expressions,
     identities,
     item_fields,
@@ -25,12 +27,14 @@ from . import (
     list_methods,
     lists,
     lists_as_arrays,
+    named_parts,
     operators,
     optional,
     records,
     special_methods,
     tables,
     tuple_items,
+    unpacking,
 )
 from .aliases import HELD, roots_of_value, value_leaves
 from .numpy import flat, indexing, products
@@ -89,7 +93,7 @@ def unpack(interpreter: Interpreter, targets: list[ast.expr], value: Any) -> Non
     starred = [k for k, target in enumerate(targets) if isinstance(target, ast.Starred)]
     if optional.is_optional(value):
         value = optional.unless_none(interpreter.build, value, "what is unpacked is None here")
-    items = expressions.known_items(interpreter, value)
+    items = unpacking.known_items(interpreter, value)
     if items is None and starred:
         items = lists.split(interpreter, value, starred[0], len(targets) - starred[0] - 1)
     elif items is None:
@@ -128,13 +132,13 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
             _update_under(interpreter, owner, given, binding.settled(interpreter, value), op)
             return
         key = records.key_of(interpreter, given)
-        _put(interpreter, owner, key, records.item(interpreter, owner, constant(key)) if op else None, value, op)
+        _put(interpreter, owner, key, dicts.item(interpreter, owner, constant(key)) if op else None, value, op)
         return
-    if computed_attributes.are_fields(owner):
+    if records.are_fields(owner):
         key = records.key_of(interpreter, expressions.evaluate(interpreter, items))
         (value,) = expressions.as_before(interpreter, [value], mark)
         if op is not None:
-            current = records.item(interpreter, computed_attributes.as_it_is_now(interpreter, owner), constant(key))
+            current = dicts.item(interpreter, records.as_it_is_now(interpreter, owner), constant(key))
             value = _updated(interpreter, current, value, op)
         if value is not None:
             computed_attributes.store(interpreter, owner, key, value)
@@ -168,7 +172,7 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
         interpreter.build.refuse("only arrays can be written to by index", error=error)
     index = expressions.index_items(interpreter, items)
     if item_views.is_part(interpreter, owner):
-        item_names.check_under_way(interpreter, owner, expressions.changed_since(interpreter.build, mark))
+        item_names.check_under_way(interpreter, owner, changes.changed_since(interpreter.build, mark))
     (value,) = expressions.as_before(interpreter, [value], mark)
     if optional.is_optional(value):
         value = optional.unless_none(interpreter.build, value, "what is assigned is None here")
@@ -195,7 +199,7 @@ def _update_under(interpreter: Interpreter, owner: TupleValue, given: Scalar, va
 
         def update() -> bool:
             held, key = identities.now(interpreter, owner), owner.kind.keys[k]
-            _put(interpreter, held, key, records.item(interpreter, held, constant(key)), value, op)
+            _put(interpreter, held, key, dicts.item(interpreter, held, constant(key)), value, op)
             return False
 
         return branches.choose(interpreter, same[k], update, lambda: since(k + 1), [])
@@ -303,7 +307,7 @@ def _store_slice(
     if op is not None:
         value = operators.binary(interpreter, op, new_list(now[where]), value)
     try:
-        now[where] = [binding.bind_item(interpreter, name, item) for item in expressions.items_of(interpreter, value)]
+        now[where] = [binding.bind_item(interpreter, name, item) for item in unpacking.items_of(interpreter, value)]
     except ValueError as problem:
         interpreter.build.refuse(str(problem), error=ArgumentError)
     identities.change(interpreter, owner.identity, replace(owner, items=tuple(now)))
@@ -349,7 +353,7 @@ def _updated(interpreter: Interpreter, current: Any, value: Any, op: str) -> Any
     if identities.is_list(current) and op == "add" and not _is_numpys(value):
         list_methods.method(interpreter, current, "extend", [value])
         return None
-    if records.is_dict(current) and records.updated(interpreter, current, value, op):
+    if records.is_dict(current) and dicts.updated(interpreter, current, value, op):
         return None
     if identities.is_list(current) and op == "mul":
         interpreter.build.refuse("*= of a list that is an item or an attribute", "give it a name, and repeat that")
@@ -363,7 +367,7 @@ def _put(interpreter: Interpreter, owner: TupleValue, key: Any, current: Any, va
             value = _updated(interpreter, current, value, op)
         if value is None:
             return
-    records.store(interpreter, owner, key, value, "assigning to it")
+    named_parts.store(interpreter, owner, key, value, "assigning to it")
 
 
 def augment(interpreter: Interpreter, stmt: ast.AugAssign) -> None:
@@ -401,7 +405,7 @@ def _augment_name(interpreter: Interpreter, stmt: ast.AugAssign, name: str, op: 
         _update(interpreter, current, value, op)
     elif identities.is_list(current) and op == "add" and not _is_numpys(value):
         list_methods.method(interpreter, current, "extend", [value])
-    elif records.is_dict(current) and records.updated(interpreter, current, value, op):
+    elif records.is_dict(current) and dicts.updated(interpreter, current, value, op):
         pass
     elif identities.is_list(current) and op == "mul" and isinstance(current, TupleValue) and _count(value) > 0:
         list_methods.method(interpreter, current, "extend", [new_list(current.items * (_count(value) - 1))])
@@ -427,14 +431,14 @@ def _augment_attribute(interpreter: Interpreter, stmt: ast.AugAssign, target: as
     if called_first.is_property(interpreter, target):
         _augment_property(interpreter, target, held, value, op, mark)
         return
-    changed = expressions.changed_since(build, mark)
+    changed = changes.changed_since(build, mark)
     now = expressions.evaluate(interpreter, target)
     if item_views.is_part(interpreter, held):  # another array may lie there by now
         item_names.check_under_way(interpreter, held, changed)
     if isinstance(held, ArrayValue) and now != held and roots_of_value(build, held) & build.in_items:
         interpreter.at(stmt)
         build.refuse_written_part()
-    if (isinstance(held, Scalar) and expressions.reads_any(build, held, changed)) or now != held:
+    if (isinstance(held, Scalar) and changes.reads_any(build, held, changed)) or now != held:
         _refuse_changed(interpreter, stmt)
     updated = special_methods.called(interpreter, held, special_methods.in_place(op), value)
     if updated is not None:
@@ -474,7 +478,7 @@ def _augment_item(
     mark = len(interpreter.build.block)
     before = _named_in(interpreter, target)
     value = expressions.evaluate(interpreter, stmt.value)
-    changed = expressions.changed_since(interpreter.build, mark)
+    changed = changes.changed_since(interpreter.build, mark)
     if _named_in(interpreter, target) != before:
         _refuse_changed(interpreter, stmt)
     as_called = expressions.as_before(interpreter, [interpreter.env[name] for name in names], mark)
@@ -539,7 +543,7 @@ def _refuse_changed_target(
     )
     if isinstance(current, Scalar) or list_items.is_item(interpreter, current):  # whose place another may have taken
         read.append(current)
-    if any(expressions.reads_any(interpreter.build, value, changed) for value in read):
+    if any(changes.reads_any(interpreter.build, value, changed) for value in read):
         _refuse_changed(interpreter, stmt)
 
 

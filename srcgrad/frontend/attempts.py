@@ -57,16 +57,6 @@ class Attempt:
     unlike: dict[str, Unusable] = field(default_factory=dict)  # what is of another kind at the end
 
 
-class Widen(Exception):
-    """A name that goes round a loop does not keep its type: try again with the wider one.
-
-    `part`: the name of the item, where it is one of a tuple or a list.
-    """
-
-    def __init__(self, name: str, to: Scalar, part: str = "") -> None:
-        self.name, self.part, self.to = name, part or name, to
-
-
 class BecomesOneOf(Exception):
     """A name stands for another text, or another function, at the end of the loop than at its head."""
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import enum
 import functools
 import inspect
-from types import CellType, FunctionType, MethodType
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,17 +16,19 @@ from ..ir.expressions import Expr
 from ..rules import compositions
 from . import (
     calls_in_place,
-    computed_attributes,
     containers,
     inheritance,
-    operators,
+    known_values,
+    library_objects,
+    objects,
+    outside,
     records,
     special_methods,
     types_that_decide,
 )
 from .numpy import complex_numbers, flat
 from .numpy.table import METHODS, TABLE
-from .outside import LIBRARIES, HasAttribute, HasOfItsOwn, InClass, InObject
+from .outside import HasAttribute, HasOfItsOwn, InClass, InObject
 from .source import has_derivative, method_of_gradient, unwrap
 from .values import (
     NONE,
@@ -52,9 +53,9 @@ if TYPE_CHECKING:
 def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
     build = interpreter.build
     if isinstance(owner, Static):
-        operators.refuse_template(interpreter, owner)
+        known_values.refuse_template(interpreter, owner)
         if not hasattr(owner.value, name):
-            if not is_lasting(owner.value):
+            if not outside.is_lasting(owner.value):
                 interpreter.outside(name, HasAttribute(owner.value, name))  # it may have by the next call
             what = str(getattr(owner.value, "__name__", owner.value))
             return build.refuse(f"{what} has no attribute {name!r}", error=AttributeArgumentError)
@@ -62,11 +63,11 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
             return Static(method)
         if containers.is_one(owner) and (of_mapping := containers.method(interpreter, owner, name)) is not None:
             return of_mapping
-        if is_simple_object(owner.value) or records.is_made_here(owner.value):
+        if is_simple_object(owner.value) or objects.is_made_here(owner.value):
             return of_object(interpreter, owner, name)
-        if (made := of_library(interpreter, owner.value)) is not None:
+        if (made := library_objects.of_library(interpreter, owner.value)) is not None:
             return attribute(interpreter, made, name)
-        if is_lasting(owner.value):
+        if outside.is_lasting(owner.value):
             return constant(getattr(owner.value, name))
         return interpreter.outside(name, InObject(owner.value, name))
     if isinstance(owner, TupleValue):
@@ -74,17 +75,17 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
             return owner.items[owner.kind._fields.index(name)]
         of_tuples = hasattr(tuple, name) and special_methods.own(owner, name) is None
         if hasattr(owner.kind, "_fields") and not of_tuples and name not in ("_replace", "_asdict"):
-            return records.of_class(interpreter, owner, owner.kind, name)
-        if records.is_record(owner) and name == computed_attributes.FIELDS:
-            return computed_attributes.fields_of(interpreter, owner)
+            return objects.of_class(interpreter, owner, owner.kind, name)
+        if records.is_record(owner) and name == records.FIELDS:
+            return Method(owner, records.FIELDS)
         if records.is_record(owner):
-            return records.attribute(interpreter, owner, name)
+            return objects.attribute(interpreter, owner, name)
         if records.is_dict(owner) and not hasattr(owner.kind.cls, name):
             return build.refuse(f"a {owner.kind.cls.__name__} has no attribute {name!r}", error=AttributeArgumentError)
         if records.is_dict(owner) and name == "default_factory":
             return NONE if owner.kind.default is None else owner.kind.default
         return Method(owner, name)
-    if isinstance(owner, (Items, RandomSource)) or computed_attributes.are_fields(owner):
+    if isinstance(owner, (Items, RandomSource)) or records.are_fields(owner):
         return Method(owner, name)
     if isinstance(owner, Closure) and name == "__name__":
         return constant(owner.name)
@@ -144,46 +145,6 @@ def _check_there(interpreter: Interpreter, owner: Scalar | ArrayValue, name: str
         kinds = [own] if build.would_catch(AttributeError) else [own, *kinds]
     if not any(hasattr(kind, name) for kind in kinds):
         build.refuse(f"{kinds[0].__name__!r} object has no attribute {name!r}", error=AttributeArgumentError)
-
-
-def is_lasting(owner: Any) -> bool:
-    """Are its attributes what they are for good: is it of a library, of an enumeration, a value of Python's own?"""
-    if inspect.ismodule(owner):
-        return owner.__name__.split(".")[0] in LIBRARIES
-    kind = owner if isinstance(owner, type) else type(owner)
-    return not isinstance(owner, (FunctionType, CellType)) and (
-        issubclass(kind, enum.Enum) or kind.__module__.split(".")[0] in ("builtins", "numba", *LIBRARIES)
-    )
-
-
-def may_change(value: Any) -> bool:
-    """Is it an object of the user's, or does it hold one, of which Python may say something else at a later call?"""
-    if type(value) is dict:
-        value = [*value, *value.values()]
-    return any(map(may_change, value)) if type(value) in (tuple, list) else not is_lasting(value)
-
-
-def of_library(interpreter: Interpreter, target: Any) -> Any | None:
-    """An object of SciPy's from outside as what stands for it: what it holds is handed in, as globals are."""
-    if (found := compositions.made_of(type(target))) is None:
-        return None
-    names, composition = found
-    held = [
-        interpreter.outside(name.strip("_"), InObject(target, name)) if hasattr(target, name) else NONE
-        for name in names
-    ]  # (which of them it has is decided where it is made)
-    return calls_in_place.call_composition(interpreter, composition, held, {})
-
-
-def as_made_here(interpreter: Interpreter, value: Any) -> Any:
-    """What stands for an object of SciPy's from outside; anything else is what it is."""
-    if not isinstance(value, Static):
-        return value
-    made, module = of_library(interpreter, value.value), type(value.value).__module__
-    if made is None and module.startswith("scipy.sparse."):
-        what = f"a {type(value.value).__name__} of scipy.sparse can't be computed with"
-        interpreter.build.refuse(what, "make it one of compressed rows ahead of the function:  A = A.tocsr()")
-    return value if made is None else made
 
 
 def of_object(interpreter: Interpreter, owner: Static, name: str) -> Any:

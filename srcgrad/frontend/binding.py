@@ -10,16 +10,18 @@ from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Var
 from ..ir.nodes import AddTo, Alloc, Assign, Invoke, Stmt
 from ..ir.rename import rename_arrays
 from ..ir.walk import blocks, loads, map_expressions, statements, substitute, variables, with_blocks
-from . import exceptions, flow, generators, identities, item_views, list_items, unbound
+from . import flow, generators, identities, item_views, list_items, unbound
 from .arithmetic import cast
-from .attempts import Widen
-from .joined_numbers import is_as, join_scalars, of_the_types_of, with_types
+from .frames import Frame
+from .joined_numbers import Widen, is_as, join_scalars, of_the_types_of, with_types
 from .values import (
     ArrayValue,
     Bound,
     Closure,
     Flat,
+    Generator,
     Grid,
+    MadeException,
     OneOf,
     Range,
     Scalar,
@@ -92,9 +94,9 @@ def bind(interpreter: Interpreter, name: str, value: Any, mark: int) -> None:
         case TupleValue() | Slice() | Range() | OneOf():
             interpreter.env[name] = bind_item(interpreter, name, value)
         case Static(value=generators.Generator(scope=None) as made):
-            interpreter.env[name] = generators.with_a_name(interpreter, made)
-        case Static(value=exceptions.Made() as made):
-            interpreter.env[name] = exceptions.with_a_name(interpreter, made)
+            interpreter.env[name] = with_a_name(interpreter, made)
+        case Static(value=MadeException() as made):
+            interpreter.env[name] = with_its_numbers(interpreter, made)
         case _:
             interpreter.env[name] = value
 
@@ -287,3 +289,32 @@ def _rename(stmt: Stmt, names: dict[Any, Expr]) -> Stmt:
     if hasattr(stmt, "adjoint"):
         stmt = replace(stmt, adjoint=tuple(_rename(s, names) for s in stmt.adjoint))  # type: ignore[call-arg]
     return map_expressions(stmt, lambda expr: substitute(expr, names))
+
+
+def with_its_numbers(interpreter: Interpreter, made: MadeException) -> Static:
+    """An error that is raised further down: its numbers are what they are now."""
+
+    def now(value: Any) -> Any:
+        if isinstance(value, TupleValue):
+            return replace(value, items=tuple(map(now, value.items)))
+        return for_later(interpreter, value) if isinstance(value, Scalar) else value
+
+    named = tuple((name, now(value)) for name, value in made.named)
+    return Static(replace(made, given=tuple(map(now, made.given)), named=named))
+
+
+def for_later(interpreter: Interpreter, value: Scalar) -> Scalar:
+    """A number for a field: no loop or branch behind the text may assign its variable."""
+    now = bind_item(interpreter, "t", value)
+    interpreter.build.pinned |= variables(now.expr)
+    return now
+
+
+def with_a_name(interpreter: Interpreter, made: Generator) -> Static:
+    """A generator that waits for its loop: what it was given is what it was, whatever names are given by then.
+
+    It is held as the names of a scope are: others may write it, or let go of it.
+    """
+    given = made.given if made.first is None else made.given | {generators.COUNT: made.first}
+    env = {name: bind_item(interpreter, name.lstrip("."), value) for name, value in given.items()}
+    return Static(replace(made, given={}, scope=Frame(made.source, made.function, env, made.parent)))

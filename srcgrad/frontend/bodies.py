@@ -6,11 +6,9 @@ What the interpreter notes on loops and branches is each call's own, so each get
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from typing import Any
 from weakref import WeakKeyDictionary
 
-from . import flow, generators, liveness
+from . import flow, generators, liveness, syntax
 from .liveness import Names
 from .syntax import walk
 
@@ -21,7 +19,7 @@ def ready(node: ast.FunctionDef | ast.Lambda, is_caught: bool) -> tuple[flow.Sta
     """The statements of the function, with what is live on them, and the names that it assigns."""
     if node in _made:
         body, names = _made[node]
-        return copied(body), names
+        return syntax.copied(body), names
     has_tries = any(isinstance(part, ast.Try) for part in walk(node))
     body = flow.structured(node, is_caught)
     liveness.annotate(body, [flow.RESULT])
@@ -29,23 +27,5 @@ def ready(node: ast.FunctionDef | ast.Lambda, is_caught: bool) -> tuple[flow.Sta
     names = liveness.assigned(liveness.without_targets(body))
     if not has_tries:  # whose parts know of each other
         _made[node] = body, names
-        body = copied(body)
+        body = syntax.copied(body)
     return body, names
-
-
-def copied(body: Sequence[ast.stmt]) -> flow.Statements:
-    """The statements, with loops and branches of their own."""
-    out: flow.Statements = []
-    for stmt in body:
-        if isinstance(stmt, (ast.If, ast.For, ast.While)):
-            stmt = _like(stmt)
-            stmt.body, stmt.orelse = copied(stmt.body), copied(stmt.orelse)
-        out.append(stmt)
-    return out
-
-
-def _like(stmt: Any) -> Any:
-    kind: Any = type(stmt)
-    new = kind.__new__(kind)
-    new.__dict__.update(stmt.__dict__)
-    return new

@@ -6,10 +6,8 @@ else: y = -x       →     else: y = -x            (one array y, allocated on bo
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,22 +18,20 @@ from ..ir.nodes import Alloc, Assign, CopyTo, If, Raise, Stmt, Store, Swap
 from ..ir.rename import rename_arrays
 from ..ir.walk import numbers_set, statements, variables
 from . import (
-    choices,
+    binding,
     early_constants,
     growing_lists,
     identities,
     item_views,
     one_of,
-    operators,
     optional,
-    split_statements,
     when_reached,
 )
 from .aliases import is_seen_elsewhere, mind_merged_aliases, note_twins, roots_of_value, value_leaves
 from .arithmetic import cast
 from .flow import RESULT
-from .joined_numbers import join_scalars, of_either_types, types_of
-from .liveness import assigned
+from .joined_numbers import join_scalars, of_either_types, types_of, with_types
+from .recursion import NotYetKnown
 from .types import DictKind, RecordKind
 from .unbound import bound_flag
 from .values import (
@@ -55,29 +51,6 @@ from .values import (
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
-
-
-def branch(interpreter: Interpreter, node: ast.If, then: Callable[[], Any] | None = None) -> bool:
-    """An `if`.  A test that is known now leaves one branch only."""
-    test = split_statements.expression(interpreter, node.test)
-    known = operators.known_truth(interpreter, test)
-    known = choices.decided(interpreter, node.test) if known is None else known
-    if known is not None:
-        if known:
-            return bool(then()) if then else interpreter.block(node.body)
-        return interpreter.block(node.orelse)
-    interpreter.at(node)
-    condition = operators.truth(interpreter, test)
-    live_out = node.live_out  # type: ignore[attr-defined]
-    names = sorted(live_out & assigned([*node.body, *node.orelse]))
-
-    def side(run: Callable[[], Any], holds: bool) -> Any:
-        with optional.known_there(interpreter, [node.test], holds):
-            return run()
-
-    run_then = partial(side, then or (lambda: interpreter.block(node.body)), True)
-    run_else = partial(side, lambda: interpreter.block(node.orelse), False)
-    return choose(interpreter, condition, run_then, run_else, names, live_out)
 
 
 def choose(
@@ -473,3 +446,42 @@ def _takes_over(interpreter: Interpreter, block: list[Stmt], handle: Array, merg
     block[:] = [rename_arrays(stmt, {handle.name: merged}) for stmt in block]
     block[at] = Alloc(merged, merged.dims, block[at].fill, span=block[at].span)  # type: ignore[attr-defined]
     return True
+
+
+def either(
+    interpreter: Interpreter,
+    condition: Expr,
+    then: Callable[[], Any],
+    orelse: Callable[[], Any],
+    names: Sequence[str],
+) -> Any:
+    """The value of one of two expressions, of which only one is evaluated; it may give values to `names`."""
+
+    name = ".either"
+
+    def run(side: Callable[[], Any]) -> Callable[[], Any]:
+        def bind() -> bool:
+            value = side()
+            value = _with_types(interpreter, value)
+            if isinstance(value, ArrayValue):
+                value = binding.bind_item(interpreter, "t", value)
+            elif isinstance(value, Scalar) and names:  # what := names becomes another variable where the sides meet
+                value = replace(value, expr=interpreter.build.variable("t", value.expr))
+            interpreter.env[name] = value
+            return False
+
+        return bind
+
+    interpreter.env.pop(name, None)
+    interpreter.failed = None
+    if choose(interpreter, condition, run(then), run(orelse), [name, *names]):
+        if interpreter.failed is not None:
+            raise interpreter.failed  # on both sides, so there is no value
+        raise NotYetKnown  # both sides are calls of the function that is being read
+    return interpreter.env.pop(name)
+
+
+def _with_types(interpreter: Interpreter, value: Any) -> Any:
+    if isinstance(value, TupleValue) and value.identity not in identities.held(interpreter):
+        return replace(value, items=tuple(_with_types(interpreter, item) for item in value.items))
+    return with_types(interpreter.build, value) if isinstance(value, Scalar) else value

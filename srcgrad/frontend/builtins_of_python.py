@@ -30,30 +30,33 @@ from ..ir.nodes import If, Raise
 from ..rules import compositions
 from . import (
     attributes,
-    calls,
     computed_attributes,
     containers,
     copies,
-    expressions,
+    dicts,
     generators,
-    growing_lists,
     inheritance,
+    known_values,
     lists,
     lists_as_arrays,
     lists_of_none,
     matching,
+    objects,
     one_by_one,
     operators,
     optional,
+    outside,
     records,
     sets,
     special_methods,
     texts,
     types_that_decide,
+    unpacking,
     warnings_and_logs,
 )
 from .arithmetic import cast, elementwise, loop_dtypes
 from .attempts import restore, save
+from .exceptions import print_values
 from .grid_loops import combinations, permutations, product
 from .numbers_of_python import (
     absolute,
@@ -84,7 +87,6 @@ from .values import (
     TupleValue,
     constant,
     new_list,
-    whole,
 )
 
 if TYPE_CHECKING:
@@ -115,7 +117,7 @@ def length(interpreter: Interpreter, value: Any) -> Any:
     if said is not None:
         return said
     special_methods.refuse_object(interpreter, value, "the length")
-    operators.refuse_template(interpreter, value)
+    known_values.refuse_template(interpreter, value)
     match value:
         case TupleValue(items=items):
             return constant(len(items))
@@ -126,7 +128,7 @@ def length(interpreter: Interpreter, value: Any) -> Any:
         case Items(length=count) | Indexed(count=count):
             return Scalar(count, weak=True)
         case Range(start=start, stop=stop, step=step):
-            expressions.refuse_step_of_zero(interpreter.build, value)
+            unpacking.refuse_step_of_zero(interpreter.build, value)
             return Scalar(Call("trip_count", (start, stop, step), INT64), weak=True)
         case Static(value=item) if hasattr(item, "__len__"):
             return constant(len(item))
@@ -150,7 +152,7 @@ def total(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
         summed = Scalar(summed.expr, weak=True) if is_weak and isinstance(summed, Scalar) else summed
         return summed if start is None else elementwise(interpreter.build, "add", (start, summed), python=True)
     if isinstance(value, Range) or records.is_dict(value):
-        value = TupleValue(tuple(expressions.items_of(interpreter, value)))
+        value = TupleValue(tuple(unpacking.items_of(interpreter, value)))
     if not isinstance(value, TupleValue):
         error = NoneArgumentError if optional.is_none(value) else ArgumentError
         return interpreter.build.refuse("sum needs a list, a tuple or an array", error=error)
@@ -170,7 +172,7 @@ def any_or_all(is_any: bool) -> Callable[..., Any]:
             found = TABLE[np.any if is_any else np.all](interpreter.build, value)
             return Scalar(operators.truth(interpreter, found), weak=True)
         out: Expr = Const(not is_any, BOOL)
-        for item in expressions.items_of(interpreter, value):
+        for item in unpacking.items_of(interpreter, value):
             condition = operators.truth(interpreter, item)
             if isinstance(condition, Const):
                 if condition.value == is_any:
@@ -188,9 +190,9 @@ def mapped(interpreter: Interpreter, function: Any, *values: Any) -> Any:
     """map(f, xs)"""
     pairs = zipped(interpreter, *values)
     if isinstance(pairs, Indexed):
-        item = lambda i: calls.apply(interpreter, function, list(pairs.item(i).items), {})
+        item = lambda i: interpreter.call(function, list(pairs.item(i).items), {})
         return Indexed(pairs.count, item, pairs.held)
-    return new_list([calls.apply(interpreter, function, list(pair.items), {}) for pair in pairs.items])
+    return new_list([interpreter.call(function, list(pair.items), {}) for pair in pairs.items])
 
 
 def sample_of(interpreter: Interpreter, value: Any) -> Any:
@@ -223,9 +225,9 @@ def type_of_value(interpreter: Interpreter, value: Any) -> Any:
 
 
 def has_attribute(interpreter: Interpreter, value: Any, name: Any) -> Any:
-    operators.refuse_template(interpreter, name)
-    text = operators.plain(name)
-    if isinstance(value, Static) and not attributes.is_lasting(value.value):
+    known_values.refuse_template(interpreter, name)
+    text = known_values.plain(name)
+    if isinstance(value, Static) and not outside.is_lasting(value.value):
         return interpreter.outside(text, HasAttribute(value.value, text))
     return constant(_asked(interpreter, value, lambda sample: hasattr(sample, text)))
 
@@ -243,9 +245,9 @@ def is_iterable(interpreter: Interpreter, value: Any) -> Any:
 
 
 def get_attribute(interpreter: Interpreter, owner: Any, name: Any, *default: Any) -> Any:
-    operators.refuse_template(interpreter, name)
-    text = operators.plain(name)
-    if default and not operators.plain(has_attribute(interpreter, owner, name)):
+    known_values.refuse_template(interpreter, name)
+    text = known_values.plain(name)
+    if default and not known_values.plain(has_attribute(interpreter, owner, name)):
         return default[0]
     return attributes.attribute(interpreter, owner, text)
 
@@ -266,8 +268,6 @@ PRINT_DEFAULTS = {"sep": (None, " "), "end": (None, "\n"), "file": (None,)}
 
 
 def show(interpreter: Interpreter, *values: Any, **options: Any) -> Any:
-    from .exceptions import print_values
-
     for name, value in options.items():
         if name != "flush" and not (isinstance(value, Static) and value.value in PRINT_DEFAULTS.get(name, ())):
             interpreter.build.refuse(f"compiled code prints to the standard output as print does without {name}=")
@@ -279,62 +279,36 @@ def make_tuple(kind: type) -> Callable[..., Any]:
     def builtin(interpreter: Interpreter, value: Any = None) -> Any:
         if value is None:
             return new_list(()) if kind is list else TupleValue((), kind)
-        if kind is list or expressions.known_items(interpreter, value) is None:
+        if kind is list or unpacking.known_items(interpreter, value) is None:
             made = lists.copied(interpreter, value)
             return replace(made, kind=kind) if isinstance(made, Items) else made
-        return TupleValue(tuple(expressions.items_of(interpreter, value)), kind)
+        return TupleValue(tuple(unpacking.items_of(interpreter, value)), kind)
 
     return builtin
 
 
 def number_items(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
     """enumerate(xs)"""
-    several = indexed(interpreter, value)
+    several = unpacking.indexed(interpreter, value)
     if several is not None:
         offset = affine.ZERO if start is None else cast(number_of(interpreter, start).expr, INT64)
         number = lambda i: Scalar(affine.add(i, offset), weak=True)
         return Indexed(several.count, lambda i: TupleValue((number(i), several.item(i))), several.held)
-    items = expressions.items_of(interpreter, value)
+    items = unpacking.items_of(interpreter, value)
     first = Const(0, INT64) if start is None else cast(number_of(interpreter, start).expr, INT64)
     numbers = (Scalar(affine.add(first, affine.integer(k)), weak=True) for k in range(len(items)))
     return TupleValue(tuple(TupleValue(pair) for pair in zip(numbers, items, strict=True)))
 
 
-def indexed(interpreter: Interpreter, value: Any) -> Indexed | None:
-    """What a loop runs over, item by item, where the number of items is only known at run time."""
-    build = interpreter.build
-    special_methods.refuse_object(interpreter, value, "the items", "__iter__")
-    value = value if isinstance(value, (Indexed, Items, TupleValue)) else lists_as_arrays.as_values(interpreter, value)
-    match value:
-        case Indexed():
-            return value
-        case Items():
-            return lists.item_by_item(interpreter, value)
-        case ArrayValue(dims=(_, *_)):
-            held = whole(build.stored(value, "items"))
-
-            def fresh(i: Expr) -> Any:
-                build.check_fresh(held.element)
-                return expressions.element(held, i)
-
-            return Indexed(held.dims[0], fresh, (held,))
-        case Range(start=start, step=step):
-            if expressions.known_range(value) is None:
-                start, step = build.pin(start, "start"), build.pin(step, "step")
-                at = lambda i: Scalar(affine.add(start, affine.mul(step, i)), weak=True)
-                return Indexed(build.pin(growing_lists.trips_of(value)), at)
-    return None
-
-
 def zipped(interpreter: Interpreter, *values: Any, strict: Any = None) -> Any:
     if strict is not None and len(values) > 1 and _is_set(interpreter, strict, "strict"):
         check_as_long(interpreter, list(values))
-    several = [indexed(interpreter, value) for value in values]
+    several = [unpacking.indexed(interpreter, value) for value in values]
     if len(values) > 1:
         several = [s and replace(s, item=one_by_one.unchanging(interpreter, s.item)) for s in several]
-    known = [len(expressions.items_of(interpreter, v)) for v, s in zip(values, several, strict=True) if s is None]
+    known = [len(unpacking.items_of(interpreter, v)) for v, s in zip(values, several, strict=True) if s is None]
     if not any(several) or (known and all(isinstance(s.count, Const) for s in several if s is not None)):
-        each = [expressions.items_of(interpreter, value) for value in values]
+        each = [unpacking.items_of(interpreter, value) for value in values]
         return TupleValue(tuple(TupleValue(items) for items in zip(*each, strict=False)))
     if 0 in known:
         return TupleValue(())
@@ -342,13 +316,13 @@ def zipped(interpreter: Interpreter, *values: Any, strict: Any = None) -> Any:
         saved = save(interpreter)
         try:
             as_list = lambda value: lists.rows_of(interpreter, "items", _as_tuple(interpreter, value), may_change=True)
-            several = [s or indexed(interpreter, as_list(v)) for v, s in zip(values, several, strict=True)]
+            several = [s or unpacking.indexed(interpreter, as_list(v)) for v, s in zip(values, several, strict=True)]
         except UnsupportedError:
             restore(interpreter, saved)
             if not all(_is_as_long(interpreter, s, min(known)) for s in several if s is not None):
                 raise
             each = [
-                expressions.items_of(interpreter, v)
+                unpacking.items_of(interpreter, v)
                 if s is None
                 else [s.item(affine.integer(k)) for k in range(min(known))]
                 for v, s in zip(values, several, strict=True)
@@ -368,7 +342,7 @@ ENDS_EARLY = (
 
 
 def _as_tuple(interpreter: Interpreter, value: Any) -> TupleValue:
-    return TupleValue(tuple(expressions.items_of(interpreter, value)))
+    return TupleValue(tuple(unpacking.items_of(interpreter, value)))
 
 
 def _is_as_long(interpreter: Interpreter, several: Indexed, count: int) -> bool:
@@ -400,28 +374,12 @@ def check_as_long(interpreter: Interpreter, values: list[Any]) -> None:
                 build.refuse(message, error=ValueArgumentError)
 
 
-def turned(interpreter: Interpreter, value: Any) -> Any:
-    if isinstance(value, Range):
-        count = Call("trip_count", (value.start, value.stop, value.step), INT64)
-        if affine.same(value.step, affine.ONE):
-            return Range(affine.sub(value.stop, affine.ONE), affine.sub(value.start, affine.ONE), affine.integer(-1))
-        last = affine.add(
-            value.start, affine.mul(value.step, affine.sub(interpreter.build.capture(count, "n"), affine.ONE))
-        )
-        return Range(last, affine.sub(value.start, value.step), affine.mul(affine.integer(-1), value.step))
-    several = indexed(interpreter, value)
-    if several is not None:
-        last = affine.sub(several.count, affine.ONE)
-        return Indexed(several.count, lambda i: several.item(affine.sub(last, i)), several.held)
-    return TupleValue(tuple(reversed(expressions.items_of(interpreter, value))))
-
-
 def make_dict(cls: type) -> Callable[..., Any]:
-    return lambda interpreter, *parts, **items: records.made_of(interpreter, list(parts), items, cls)
+    return lambda interpreter, *parts, **items: dicts.made_of(interpreter, list(parts), items, cls)
 
 
 def is_instance(interpreter: Interpreter, value: Any, kind: Any) -> Any:
-    return constant(_asked(interpreter, value, lambda sample: isinstance(sample, operators.plain(kind))))
+    return constant(_asked(interpreter, value, lambda sample: isinstance(sample, known_values.plain(kind))))
 
 
 def static_integer(interpreter: Interpreter, value: Any, what: Static) -> Any:
@@ -437,7 +395,7 @@ def static_integer(interpreter: Interpreter, value: Any, what: Static) -> Any:
 
 def part_matched(interpreter: Interpreter, value: Any, cls: Any, place: Any) -> Any:
     """What a pattern in `case Circle(r)` is compared with."""
-    kind, number = operators.plain(cls), int(operators.plain(place))
+    kind, number = known_values.plain(cls), int(known_values.plain(place))
     if kind in matching.WHOLE:
         return value
     names = getattr(kind, "__match_args__", ())
@@ -450,19 +408,19 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     range: make_range, numba.prange: make_range, len: length, abs: absolute, pow: power,
     max: choose_extremum("max"), min: choose_extremum("min"),
     sum: total, float: to_float, bool: to_bool, complex: to_complex, print: show, tuple: make_tuple(tuple),
-    list: make_tuple(list), enumerate: number_items, zip: zipped, reversed: turned, isinstance: is_instance,
-    set: sets.made_of(set), frozenset: sets.made_of(frozenset), collections.defaultdict: records.made_with_default,
+    list: make_tuple(list), enumerate: number_items, zip: zipped, reversed: unpacking.turned, isinstance: is_instance,
+    set: sets.made_of(set), frozenset: sets.made_of(frozenset), collections.defaultdict: dicts.made_with_default,
     dict: make_dict(dict), collections.OrderedDict: make_dict(collections.OrderedDict),
-    dict.fromkeys: records.made_of_keys(dict), iter: generators.iterator_of,
-    collections.OrderedDict.fromkeys: records.made_of_keys(collections.OrderedDict),
+    dict.fromkeys: dicts.made_of_keys(dict), iter: generators.iterator_of,
+    collections.OrderedDict.fromkeys: dicts.made_of_keys(collections.OrderedDict),
     copy.copy: copies.shallow, copy.deepcopy: copies.deep,
     any: any_or_all(True), all: any_or_all(False), map: mapped, sorted: in_order,
     type: type_of_value, hasattr: has_attribute, getattr: get_attribute,
     super: inheritance.super_of, callable: is_callable, str: as_text, np.isscalar: is_scalar, np.iterable: is_iterable,
     math.hypot: length_of_vector, itertools.product: product, itertools.combinations: combinations,
     itertools.permutations: permutations,
-    dataclasses.asdict: copies.as_dict, dataclasses.astuple: copies.as_tuple, dataclasses.replace: records.replaced,
-    types.SimpleNamespace: records.namespace, **warnings_and_logs.BUILTINS,
+    dataclasses.asdict: copies.as_dict, dataclasses.astuple: copies.as_tuple, dataclasses.replace: copies.replaced,
+    types.SimpleNamespace: objects.namespace, **warnings_and_logs.BUILTINS,
     **computed_attributes.BUILTINS,
     matching.part_matched: part_matched, compositions.registry.constant_integer: static_integer,
 }  # fmt: skip

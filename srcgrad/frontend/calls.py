@@ -29,23 +29,26 @@ from . import (
     changes,
     computed_attributes,
     containers,
-    exceptions,
+    dicts,
     expressions,
     generators,
+    handed_generators,
     identities,
     iterators,
+    known_values,
     large_numbers,
+    library_objects,
     lifted,
     list_methods,
     list_types,
     lists,
     lists_as_arrays,
     named_tuples,
-    operators,
+    objects,
+    outside,
     parameters,
     python_raises,
     records,
-    sets,
     special_methods,
     texts,
 )
@@ -72,7 +75,7 @@ from .numpy import (  # noqa: F401 (register)
     running,
     special,
 )
-from .numpy.table import METHODS, TABLE
+from .numpy.table import METHODS, TABLE, name_of
 from .source import has_derivative, unwrap
 from .types_that_decide import note_results
 from .user import call_rule
@@ -83,6 +86,7 @@ from .values import (
     Closure,
     Differentiated,
     Items,
+    MadeException,
     Method,
     NotConstant,
     RandomSource,
@@ -92,7 +96,7 @@ from .values import (
     Unpacked,
     constant,
 )
-from .without_rules import name_of, unknown
+from .without_rules import unknown
 
 if TYPE_CHECKING:
     from .builder import Builder
@@ -103,6 +107,7 @@ TAKE_AN_ITEM = ("append", "insert")  # of the methods of lists
 ITEMS_NOT_LOOKED_AT = (any, all)  # by Python: once it is known what they return
 
 
+@expressions.evaluates(ast.Call)
 def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
     function = large_numbers.as_float(node, expressions.evaluate(interpreter, node.func))
     if isinstance(function, Static) and function.value is None and not interpreter.frame.is_composition:
@@ -110,7 +115,7 @@ def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
     if isinstance(function, Static) and function.value is next and len(node.args) in (1, 2) and not node.keywords:
         if isinstance(node.args[0], ast.GeneratorExp):
             return next_of(interpreter, node.args[0], node.args[1:])
-    is_own = isinstance(function, Closure) or (isinstance(function, Static) and is_users(function.value))
+    is_own = isinstance(function, Closure) or (isinstance(function, Static) and outside.is_users(function.value))
     read = expressions.as_it_is if is_own else expressions.evaluate
     if arrays_of_none.is_taken_by(function):
         read = expressions.with_array_of_none
@@ -132,8 +137,8 @@ def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
         if keyword.arg is not None:
             kwargs[keyword.arg] = value
             continue
-        value = containers.as_dict(interpreter, computed_attributes.as_it_is_now(interpreter, value))
-        if records.is_dict(value) and not sets.is_set(value):
+        value = containers.as_dict(interpreter, records.as_it_is_now(interpreter, value))
+        if records.is_dict(value) and not records.is_set(value):
             kwargs |= records.as_dict(value)
         else:
             interpreter.build.refuse("** in a call needs a dict", error=ArgumentError)
@@ -143,7 +148,7 @@ def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
         kwargs = {name: identities.now(interpreter, value) for name, value in kwargs.items()}
     args = generators.of_objects(interpreter, function, args)
     if any(map(generators.is_one, (*args, *kwargs.values()))):
-        return generators.handed_to(interpreter, function, args, kwargs)
+        return handed_generators.handed_to(interpreter, function, args, kwargs)
     is_maker = iterators.are_made_by(function)
     if is_maker and len(args) == len(node.args):
         args = [iterators.as_displayed(interpreter, of, value) for of, value in zip(node.args, args, strict=True)]
@@ -175,7 +180,7 @@ def _apply(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dic
         case TupleValue() if records.is_record(function) or special_methods.own(function, "__call__"):
             return apply(interpreter, attributes.attribute(interpreter, function, "__call__"), args, kwargs)
         case Static(value=target) if args and arrays_of_none.is_one(args[0]) and arrays_of_none.is_taken_by(function):
-            return arrays_of_none.called(interpreter.build, target, args[0], *map(operators.plain, args[1:]))
+            return arrays_of_none.called(interpreter.build, target, args[0], *map(known_values.plain, args[1:]))
         case Static(value=target) if args and getattr(target, "__objclass__", None) is np.ndarray:
             method = attributes.attribute(interpreter, args[0], target.__name__)  # np.ndarray.sum(x) is x.sum()
             return apply(interpreter, method, args[1:], kwargs)
@@ -215,7 +220,7 @@ def _few_enough(interpreter: Interpreter, function: Any, args: list[Any], kwargs
         return [args[0].value]
     if len(args) == 1 and target is math.hypot:
         return args
-    if is_last and (not isinstance(function, (Static, TupleValue)) or is_users(target)):
+    if is_last and (not isinstance(function, (Static, TupleValue)) or outside.is_users(target)):
         return args
     operands = _operands(target, kwargs) if is_last else None
     if operands is not None and operands[0] >= len(args):
@@ -241,7 +246,7 @@ def _operands(target: Any, kwargs: dict[str, Any]) -> tuple[int, dict[str, Any]]
     if any(param.kind is inspect.Parameter.VAR_POSITIONAL for param in params):
         return None
     needed = [param for param in params if param.default is inspect.Parameter.empty]
-    if _is_library(target):  # whose options are known when f is compiled
+    if outside._is_library(target):  # whose options are known when f is compiled
         return len(needed), {}
     others = [p for p in params if p not in needed and p.kind is not inspect.Parameter.KEYWORD_ONLY]
     return len(needed), parameters.default_numbers({p.name: constant(p.default) for p in others}, kwargs)
@@ -250,7 +255,7 @@ def _operands(target: Any, kwargs: dict[str, Any]) -> tuple[int, dict[str, Any]]
 def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A call of a Python object that is known: NumPy's, Python's, or the user's function."""
     build = interpreter.build
-    if (made := attributes.of_library(interpreter, target)) is not None:
+    if (made := library_objects.of_library(interpreter, target)) is not None:
         return apply(interpreter, made, args, kwargs)
     if type(target).__hash__ is None:  # it is no key of a table: poly1d, and its like
         build.refuse(f"an object of the class {name_of(type(target))} can't be called here", "write what it computes")
@@ -264,7 +269,7 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         return call_method(interpreter, *random_numbers.method_of(interpreter, target), args, kwargs)
     try:
         if target in BUILTINS:
-            first = [computed_attributes.as_it_is_now(interpreter, value) for value in args[:1]]  # len(vars(o))
+            first = [records.as_it_is_now(interpreter, value) for value in args[:1]]  # len(vars(o))
             args = [*first, *args[1:]]
             if target not in (sum, max, min):
                 return BUILTINS[target](interpreter, *args, **kwargs)
@@ -322,7 +327,7 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
     if inspect.isfunction(plain) and (plain.__module__ or "").startswith(compositions.__name__):  # a part of one
         is_generator = generators.is_function(read_once(plain).node)
         return (call_function if is_generator else call_composition)(interpreter, plain, args, kwargs)
-    if is_users(target):
+    if outside.is_users(target):
         return call_function(interpreter, unwrap(target), args, kwargs)
     if has_derivative(target):  # of a partial, or of another that is no plain function
         return apply(interpreter, Static(target._function), args, kwargs)
@@ -335,7 +340,7 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         if all(isinstance(key, (int, str)) for key in keys):
             getter = apply(interpreter, Static(kind), list(map(constant, keys)), {})
             return apply(interpreter, getter, args, kwargs)
-    if inspect.ismethod(target) and not _is_library(target):
+    if inspect.ismethod(target) and not outside._is_library(target):
         return apply(interpreter, Static(target.__func__), [Static(target.__self__), *args], kwargs)
     if is_simple_object(target) and callable(target):
         return apply(interpreter, attributes.of_object(interpreter, Static(target), "__call__"), args, kwargs)
@@ -348,12 +353,12 @@ def call_object(interpreter: Interpreter, target: Any, args: list[Any], kwargs: 
         return Static(texts.join(interpreter, target.__self__, *args))
     if isinstance(target, type) and issubclass(target, tuple) and hasattr(target, "_fields"):
         return named_tuples.construct(interpreter, target, args, kwargs)
-    if isinstance(target, enum.EnumMeta) and not kwargs and all(map(operators.is_known, args)):
+    if isinstance(target, enum.EnumMeta) and not kwargs and all(map(known_values.is_known, args)):
         return constant(of_python_itself(interpreter, target, args))
-    if records.is_made_here(target):
-        return records.construct(interpreter, target, args, kwargs)
+    if objects.is_made_here(target):
+        return objects.construct(interpreter, target, args, kwargs)
     if isinstance(target, type) and issubclass(target, BaseException):
-        return Static(exceptions.Made(target, tuple(args), tuple(kwargs.items())))
+        return Static(MadeException(target, tuple(args), tuple(kwargs.items())))
     return unknown(interpreter, target, args, kwargs)
 
 
@@ -382,7 +387,7 @@ def _refuse_dicts(interpreter: Interpreter, target: Any, args: list[Any]) -> Non
 def of_python_itself(interpreter: Interpreter, target: Any, args: list[Any]) -> Any:
     """What Python makes of arguments that are known."""
     try:
-        return target(*map(operators.plain, args))
+        return target(*map(known_values.plain, args))
     except (TypeError, ValueError) as problem:
         return interpreter.build.refuse(str(problem), error=ValueArgumentError)
 
@@ -397,19 +402,14 @@ def of_python(interpreter: Interpreter, target: Any, args: list[Any], kwargs: di
     return call_function(interpreter, compositions.PYTHON[target], args, kwargs)
 
 
-def is_users(target: Any) -> bool:
-    plain = unwrap(target) if callable(target) else target
-    return inspect.isfunction(plain) and not _is_library(plain)
-
-
 def _takes_lists(target: Any) -> bool:
     """Does it get lists as they are: a function or a class of the user's, by whatever way it is called?"""
     if isinstance(target, (functools.partial, MethodType)):
         return _takes_lists(target.func if isinstance(target, functools.partial) else target.__func__)
     if isinstance(target, type):
         is_named_tuple = issubclass(target, tuple) and hasattr(target, "_fields")
-        return is_named_tuple or target is functools.partial or records.is_made_here(target)
-    return is_users(target) or is_simple_object(target)
+        return is_named_tuple or target is functools.partial or objects.is_made_here(target)
+    return outside.is_users(target) or is_simple_object(target)
 
 
 def _is_binding(problem: TypeError) -> bool:
@@ -418,12 +418,6 @@ def _is_binding(problem: TypeError) -> bool:
 
 def _binding_text(problem: TypeError) -> str:
     return str(problem).split("() ", 1)[-1]
-
-
-def _is_library(function: Any) -> bool:
-    """NumPy's and SciPy's own Python functions are rules of ours, or nobody's."""
-    module = (getattr(function, "__module__", None) or "").split(".")[0]
-    return module in ("numpy", "scipy", "math", "cmath", "builtins")
 
 
 def drawn(interpreter: Interpreter, source: RandomSource, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -453,17 +447,17 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
     build = interpreter.build
     if isinstance(owner, Differentiated):
         return lifted.call(interpreter, owner, name, args, kwargs)
-    if computed_attributes.are_fields(owner):
+    if records.are_fields(owner):
         return computed_attributes.method(interpreter, owner, name, args, kwargs)
     if name == "__getitem__":
         return apply(interpreter, Static(operator.getitem), [owner, *args], kwargs)
     if isinstance(owner, (TupleValue, Items)) and name in compositions.SEARCHES and not records.is_dict(owner):
-        if operators.is_known(owner) and all(map(operators.is_known, args)):
-            return constant(getattr(operators.plain(owner), name)(*map(operators.plain, args)))
+        if known_values.is_known(owner) and all(map(known_values.is_known, args)):
+            return constant(getattr(known_values.plain(owner), name)(*map(known_values.plain, args)))
         return call_composition(interpreter, compositions.SEARCHES[name], [owner, *args], kwargs)
     if isinstance(owner, TupleValue):
         if records.is_dict(owner):
-            return records.method(interpreter, owner, name, args, kwargs)
+            return dicts.method(interpreter, owner, name, args, kwargs)
         if hasattr(owner.kind, "_fields") and name in ("_asdict", "_replace"):
             return named_tuples.method(interpreter, owner, name, kwargs)
         if owner.kind is not list:

@@ -12,8 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..rules import compositions
-from . import binding, generators, iterators, parameters, records, recursion
+from . import binding, dataclass_fields, generators, iterators, parameters, recursion
 from .calls_of_own import invoke
+from .frames import Frame
 from .outside import Fixed, InGroup, MadeOf, Place, parts_of_partial
 from .source import MADE_HERE, read
 from .values import NONE, ArrayValue, Closure, Static
@@ -31,8 +32,6 @@ def settle_arguments(interpreter: Interpreter, bound: dict[str, Any]) -> dict[st
 
 def call_composition(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """A function of NumPy's as a program of ours, in the place of the call."""
-    from .interpret import Frame
-
     source = read_once(function)
     bound = parameters.bind_arguments(
         interpreter, source.node.args, source.name, parameters.defaults_of(function), args, kwargs
@@ -67,12 +66,10 @@ def _read_at_most_once(function: Any) -> frozenset[str]:
 
 
 def call_function(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    from .interpret import Frame
-
     if interpreter.frame.is_composition and (function.__module__ or "").startswith(compositions.__name__):
         return call_composition(interpreter, function, args, kwargs)
-    if args and (made_by := records.dataclass_that_made(function, args[0])):
-        records.set_fields(interpreter, made_by, args[0], args[1:], kwargs)
+    if args and (made_by := dataclass_fields.dataclass_that_made(function, args[0])):
+        dataclass_fields.set_fields(interpreter, made_by, args[0], args[1:], kwargs)
         return NONE
     source, defaults = read(function), parameters.defaults_of(function)
     bound = parameters.bind_arguments(interpreter, source.node.args, source.name, defaults, args, kwargs)
@@ -117,8 +114,6 @@ def held_by(
 
 
 def call_closure(interpreter: Interpreter, closure: Closure, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    from .interpret import Frame
-
     bound = parameters.bind_arguments(interpreter, closure.node.args, closure.name, closure.defaults, args, kwargs)
     parent = closure.frame
     source = replace(parent.source, node=closure.node, name=closure.name)

@@ -22,7 +22,17 @@ from ..errors import UnsupportedError
 from ..ir import affine
 from ..ir.expressions import BOOL, Array, Const
 from ..ir.nodes import Stmt
-from . import expressions, growing_lists, identities, item_names, item_views, list_types, lists, optional, resized
+from . import (
+    growing_lists,
+    identities,
+    item_names,
+    item_views,
+    list_types,
+    lists,
+    optional,
+    resized,
+    unpacking,
+)
 from .aliases import MEMORY, Aliased, TwinsAhead
 from .attempts import (
     AsCopy,
@@ -39,13 +49,12 @@ from .attempts import (
     Relisted,
     Several,
     Unlike,
-    Widen,
     restore,
     save,
 )
 from .first_apart import FirstApart
 from .item_fields_known import LoopAhead
-from .joined_numbers import as_small_as, of_the_types_of
+from .joined_numbers import Widen, as_small_as, of_the_types_of
 from .liveness import assigned
 from .loop_end import close_loop
 from .loop_head import enter, enter_lists, handle_of, parts_of
@@ -215,7 +224,7 @@ def _try_loop(
     over: Range | None,
 ) -> None:
     build, env = interpreter.build, interpreter.env
-    trips = None if over is None else growing_lists.trips_of(over)
+    trips = None if over is None else unpacking.trips_of(over)
     indices = over  # what node.index runs over
     if trips is not None and getattr(node, "stop_flag", None) is not None:
         indices = Range(affine.ZERO, trips, affine.ONE)
@@ -317,7 +326,7 @@ def _try_loop(
         if isinstance(env[name], Scalar):  # `s = 0`, then `s += x[i]`: as iterations leave it (if there was one)
             is_sure = trips is not None and build.is_at_least(trips, 1)
             env[name] = of_the_types_of(build, env[name], at_end.get(name), is_sure)
-    if expressions.known_range(over) and getattr(node, "stop_flag", None) is None:
+    if unpacking.known_range(over) and getattr(node, "stop_flag", None) is None:
         env.update(dict.fromkeys(surely_bound, Scalar(Const(True, BOOL), weak=True)))
     for identity, value in heads.items():
         growth = attempt.growth.get(identity)

@@ -6,7 +6,7 @@ c and f(x) > 0      →      either = c; if c: either = f(x) > 0
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -17,25 +17,33 @@ from ..ir.nodes import Stmt
 from ..ir.walk import loads
 from . import (
     binding,
+    branches,
+    changes,
     comparisons,
-    computed_attributes,
     expressions,
     identities,
     liveness,
     one_of,
     operators,
     optional,
+    records,
     split_statements,
     when_reached,
 )
 from .arithmetic import cast
 from .attempts import restore, save
-from .joined_numbers import join_scalars, with_types
+from .joined_numbers import join_scalars
 from .recursion import NotYetKnown
-from .values import ArrayValue, Items, OneOf, Scalar, TupleValue
+from .values import ArrayValue, Items, OneOf, Scalar
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
+
+
+@expressions.evaluates(ast.BoolOp)
+def of_operands(interpreter: Interpreter, node: ast.BoolOp) -> Any:
+    is_test = getattr(node, "is_test", False)
+    return boolean(interpreter, isinstance(node.op, ast.And), node.values, is_test=is_test)
 
 
 def boolean(
@@ -53,7 +61,7 @@ def boolean(
         first = one_of.settled(interpreter, nodes[0], first)
     if isinstance(first, Items):  # `if ys and …`: whether it has items is what counts
         first = _has_items(interpreter, first, is_and)
-    known = operators.known_truth(interpreter, computed_attributes.as_it_is_now(interpreter, first))
+    known = operators.known_truth(interpreter, records.as_it_is_now(interpreter, first))
     if known is not None:
         return boolean(interpreter, is_and, nodes[1:], is_later, is_test) if known == is_and else first
     rest: list[Stmt] = []
@@ -71,8 +79,8 @@ def boolean(
             return first
         except tuple(when_reached.RAISED):
             other = None  # it fails where a run comes to it
-        changes = identities.held(interpreter) != lists_before
-        if not rest and not changes and isinstance(first, Scalar) and isinstance(other, Scalar):
+        is_changed = identities.held(interpreter) != lists_before
+        if not rest and not is_changed and isinstance(first, Scalar) and isinstance(other, Scalar):
             if first.dtype == other.dtype == BOOL:
                 is_weak = first.weak and other.weak
                 if operators.static_truth(other) is is_and:  # x and True
@@ -107,8 +115,8 @@ def choose_value(
 
     names = _named_in(nodes[1:])
     if is_and:
-        return either(interpreter, condition, later, lambda: first, names)
-    return either(interpreter, condition, lambda: first, later, names)
+        return branches.either(interpreter, condition, later, lambda: first, names)
+    return branches.either(interpreter, condition, lambda: first, later, names)
 
 
 def _named_in(nodes: list[ast.expr]) -> list[str]:
@@ -116,46 +124,7 @@ def _named_in(nodes: list[ast.expr]) -> list[str]:
     return sorted(set().union(*map(liveness.named_in, nodes)))
 
 
-def either(
-    interpreter: Interpreter,
-    condition: Expr,
-    then: Callable[[], Any],
-    orelse: Callable[[], Any],
-    names: Sequence[str],
-) -> Any:
-    """The value of one of two expressions, of which only one is evaluated; it may give values to `names`."""
-    from . import branches
-
-    name = ".either"
-
-    def run(side: Callable[[], Any]) -> Callable[[], Any]:
-        def bind() -> bool:
-            value = side()
-            value = _with_types(interpreter, value)
-            if isinstance(value, ArrayValue):
-                value = binding.bind_item(interpreter, "t", value)
-            elif isinstance(value, Scalar) and names:  # what := names becomes another variable where the sides meet
-                value = replace(value, expr=interpreter.build.variable("t", value.expr))
-            interpreter.env[name] = value
-            return False
-
-        return bind
-
-    interpreter.env.pop(name, None)
-    interpreter.failed = None
-    if branches.choose(interpreter, condition, run(then), run(orelse), [name, *names]):
-        if interpreter.failed is not None:
-            raise interpreter.failed  # on both sides, so there is no value
-        raise NotYetKnown  # both sides are calls of the function that is being read
-    return interpreter.env.pop(name)
-
-
-def _with_types(interpreter: Interpreter, value: Any) -> Any:
-    if isinstance(value, TupleValue) and value.identity not in identities.held(interpreter):
-        return replace(value, items=tuple(_with_types(interpreter, item) for item in value.items))
-    return with_types(interpreter.build, value) if isinstance(value, Scalar) else value
-
-
+@expressions.evaluates(ast.Compare)
 def comparison(interpreter: Interpreter, node: ast.Compare) -> Any:
     operands = [node.left, *(_in_order(op, other) for op, other in zip(node.ops, node.comparators, strict=True))]
     if len(node.ops) == 1 or all(_is_simple(o) for o in operands[2:]):
@@ -200,7 +169,7 @@ def comparison(interpreter: Interpreter, node: ast.Compare) -> Any:
     out = boolean(interpreter, True, list(pairs))
     for name in (".first", ".middle"):
         interpreter.env.pop(name, None)
-    if len(node.ops) > 2 and expressions.changed_since(interpreter.build, mark):  # operands are computed twice
+    if len(node.ops) > 2 and changes.changed_since(interpreter.build, mark):  # operands are computed twice
         interpreter.build.refuse(
             "what a chained comparison compares changes variables or arrays", "give it a name first"
         )
@@ -222,6 +191,7 @@ def _is_simple(node: ast.expr) -> bool:
     return all(isinstance(part, kinds) for part in ast.walk(node))
 
 
+@expressions.evaluates(ast.IfExp)
 def conditional(interpreter: Interpreter, node: ast.IfExp) -> Any:
     test = expressions.as_it_is(interpreter, node.test)
     known = operators.known_truth(interpreter, test)
@@ -236,7 +206,7 @@ def conditional(interpreter: Interpreter, node: ast.IfExp) -> Any:
     then_side, else_side = partial(side, node.body, True), partial(side, node.orelse, False)
     names = _named_in([node.body, node.orelse])
     if names:
-        return either(interpreter, condition, then_side, else_side, names)
+        return branches.either(interpreter, condition, then_side, else_side, names)
     look = interpreter.looks.begin(node)
     if look is not None:
         saved = save(interpreter)
@@ -246,7 +216,7 @@ def conditional(interpreter: Interpreter, node: ast.IfExp) -> Any:
                 return chosen
         restore(interpreter, saved)
     with interpreter.looks.again(look):
-        return either(interpreter, condition, then_side, else_side, names)
+        return branches.either(interpreter, condition, then_side, else_side, names)
 
 
 def _plain(interpreter: Interpreter, condition: Expr, *sides: Callable[[], Any]) -> Any:

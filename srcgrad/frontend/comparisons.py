@@ -19,17 +19,17 @@ from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Expr, both, either, negated, select
 from ..ir.walk import is_constant
 from . import (
-    computed_attributes,
     containers,
     identities,
-    item_fields,
     item_views,
+    known_values,
     lists_as_arrays,
     one_of,
     operators,
     optional,
     records,
     sets,
+    shared_items,
     special_methods,
 )
 from .arithmetic import cast, elementwise
@@ -56,7 +56,7 @@ COMPARISONS = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge":
 
 
 def compare(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
-    operators.refuse_template(interpreter, x, y)
+    known_values.refuse_template(interpreter, x, y)
     if isinstance(x, OneOf):
         return one_of.compared(x, lambda option: operators.truth(interpreter, compare(interpreter, op, option, y)))
     if isinstance(y, OneOf):
@@ -73,15 +73,15 @@ def compare(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
         if isinstance(x, Scalar) and isinstance(y, Scalar):
             same = x.value is y.value
         return constant(same == isinstance(op, ast.Is))
-    x, y = (computed_attributes.as_it_is_now(interpreter, value) for value in (x, y))
+    x, y = (records.as_it_is_now(interpreter, value) for value in (x, y))
     if isinstance(op, (ast.In, ast.NotIn)):
         said = special_methods.called(interpreter, y, "__contains__", x)
         if said is not None:
             found = Scalar(operators.truth(interpreter, said), weak=True)
             return found if isinstance(op, ast.In) else operators.unary(interpreter, ast.Not(), found)
         special_methods.refuse_object(interpreter, y, "`in`", "__iter__")
-        if containers.is_one(y) and operators.is_known(x):
-            key = operators.plain(x)
+        if containers.is_one(y) and known_values.is_known(x):
+            key = known_values.plain(x)
             asked = key if is_hashable(key) else repr(key)
             found = containers.told(interpreter, y, ("in", asked), lambda: key in y.value)
             return constant(found == isinstance(op, ast.In))
@@ -135,7 +135,7 @@ def _identity(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
     if isinstance(x, Closure) and x is not y and x.node is not y.node:
         return constant(isinstance(op, ast.IsNot))
     if item_views.are_alike(interpreter, x, y):  # of one list, which has each object once
-        item_fields.expect_once(interpreter, x)
+        shared_items.expect_once(interpreter, x)
         places = [Scalar(item_views.place_of(value), weak=True) for value in (x, y)]
         return compare(interpreter, ast.Eq() if isinstance(op, ast.Is) else ast.NotEq(), *places)
     return constant(_is_one(interpreter, x, y) == isinstance(op, ast.Is))
@@ -199,7 +199,7 @@ def _in_order(interpreter: Interpreter, op: ast.cmpop, x: TupleValue, y: TupleVa
 
 
 def _static_comparison(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
-    if sets.is_set(x) or sets.is_set(y):
+    if records.is_set(x) or records.is_set(y):
         return sets.computed(interpreter, operators.OPERATORS[type(op)], x, y)
     if (records.is_dict(x) or records.is_dict(y)) and not isinstance(op, (ast.Eq, ast.NotEq)):
         interpreter.build.refuse("dicts have no order", error=ArgumentError)
@@ -235,10 +235,10 @@ def _static_comparison(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) 
         return elementwise(
             interpreter.build,
             operators.OPERATORS[type(op)],
-            [operators.as_array(interpreter, v) for v in (x, y)],
+            [lists_as_arrays.as_array(interpreter, v) for v in (x, y)],
             python=True,
         )
-    name, a, b = operators.OPERATORS[type(op)], operators.plain(x), operators.plain(y)
+    name, a, b = operators.OPERATORS[type(op)], known_values.plain(x), known_values.plain(y)
     held = x if containers.is_one(x) else y if containers.is_one(y) else None
     try:
         if held is not None:
@@ -258,12 +258,12 @@ def _plain_kind(value: TupleValue) -> Any:
 
 
 def _membership(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:
-    if records.is_dict(y) and operators.is_known(x):
+    if records.is_dict(y) and known_values.is_known(x):
         records.key_of(interpreter, x)
-        found: Any = constant(operators.plain(x) in y.kind.keys)
-    elif isinstance(y, Static) and operators.is_known(x):
+        found: Any = constant(known_values.plain(x) in y.kind.keys)
+    elif isinstance(y, Static) and known_values.is_known(x):
         try:
-            found = constant(operators.plain(x) in y.value)
+            found = constant(known_values.plain(x) in y.value)
         except TypeError as problem:
             return interpreter.build.refuse(str(problem), error=NoItemsError)
     elif (items := _items_known(y)) is not None:

@@ -11,44 +11,42 @@ import ast
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..ir import affine
-from ..ir.expressions import INT64, Call, Const, Expr, Load, Var
-from ..ir.nodes import Alloc, For, Pick, Run, Stmt, Store, Subscript, View
-from ..ir.walk import numbers_set, statements, variables
+from ..ir.expressions import INT64, Call, Const, Expr, Var
+from ..ir.nodes import Stmt
 from . import (
     assignment,
     binding,
     calls_in_place,
-    common_lengths,
+    changes,
+    dicts,
     expressions,
+    filled_lists,
     generators,
     identities,
-    item_fields,
-    item_views,
-    list_parts,
-    list_rows,
-    list_types,
+    iterators,
     lists,
     liveness,
     operators,
-    put_in_rows,
+    records,
+    sets,
+    unpacking,
 )
-from .aliases import arrays_of
 from .attempts import restore, save
 from .control import note_range
-from .grid_loops import known_tuples
+from .filled_lists import AtRunTime
+from .frames import Frame
 from .run_over import RunOver
 from .source import located
+from .unpacking import known_tuples
 from .values import (
     ArrayValue,
     Closure,
     Grid,
     Indexed,
     Items,
-    Layout,
     OneOf,
     Range,
     Scalar,
@@ -59,7 +57,6 @@ from .values import (
 )
 
 if TYPE_CHECKING:
-    from .builder import Builder
     from .interpret import Interpreter
 
 
@@ -67,16 +64,13 @@ UNROLLED = 64  # iterations of a comprehension over a constant range
 ITEMS, OVER, DEFAULT = ".items", ".over", ".default"
 
 
-class _AtRunTime(Exception):
-    """Which items there are is only known at run time."""
-
-
+@expressions.evaluates(ast.ListComp)
 def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorExp) -> Any:
     """A list of known length where the range is known, else an array that a loop fills."""
     if liveness.named_in(node):
         return _in_place(interpreter, node)
     first = node.generators[0]
-    over = expressions.run_over_by_loop(interpreter, expressions.evaluate(interpreter, first.iter))
+    over = unpacking.run_over_by_loop(interpreter, expressions.evaluate(interpreter, first.iter))
     over = generators.of_object(interpreter, over)
     generators.check_taken(interpreter, node, over)
     items = _known_items(interpreter, over)
@@ -85,7 +79,7 @@ def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorEx
         try:
             with _names_of_its_own(interpreter):
                 return new_list(_unrolled(interpreter, node, 0, items))
-        except _AtRunTime:
+        except AtRunTime:
             restore(interpreter, saved)
             return _grown(interpreter, node, over)
     if len(node.generators) > 1 or first.ifs or isinstance(over, Grid) or generators.is_one(over):
@@ -95,16 +89,35 @@ def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorEx
     try:
         with _names_of_its_own(interpreter):
             return _at_once(interpreter, node, over)
-    except _AtRunTime:  # what it calls changes a list: a loop like any other
+    except AtRunTime:  # what it calls changes a list: a loop like any other
         restore(interpreter, saved)
         return _grown(interpreter, node, over)
+
+
+@expressions.evaluates(ast.GeneratorExp)
+def generator(interpreter: Interpreter, node: ast.GeneratorExp) -> Any:
+    before = changes.Changes(interpreter)
+    return iterators.noted(interpreter, comprehension(interpreter, node), node, before)
+
+
+@expressions.evaluates(ast.SetComp)
+def set_of_items(interpreter: Interpreter, node: ast.SetComp) -> TupleValue:
+    items = comprehension(interpreter, ast.copy_location(ast.ListComp(node.elt, node.generators), node))
+    return sets.display(interpreter, unpacking.items_of(interpreter, items))
+
+
+@expressions.evaluates(ast.DictComp)
+def dict_of_items(interpreter: Interpreter, node: ast.DictComp) -> TupleValue:
+    pair = ast.copy_location(ast.Tuple([node.key, node.value], ast.Load()), node)
+    made = comprehension(interpreter, ast.copy_location(ast.ListComp(pair, node.generators), node))
+    if unpacking.known_items(interpreter, made) is None:
+        interpreter.build.refuse(records.KEYS_ARE_KNOWN, *records.INSTEAD_OF_KEYS)
+    return dicts.made_of(interpreter, [made], {})
 
 
 @contextmanager
 def _names_of_its_own(interpreter: Interpreter) -> Iterator[None]:
     """No function that is called sees what a comprehension runs over; one that is made there does, and keeps it."""
-    from .interpret import Frame
-
     around = interpreter.frame
     interpreter.frames.append(
         Frame(around.source, None, {}, around, around.depth, around.called_at, around.is_composition)
@@ -119,7 +132,7 @@ def _at_once(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorExp, ov
     """Its items in an array, computed in a loop that changes nothing else."""
     if isinstance(over, ArrayValue) and over.ndim:
         held = whole(interpreter.build.stored(over, "items"))
-        over = Indexed(held.dims[0], lambda i: expressions.element(held, i), (held,))
+        over = Indexed(held.dims[0], lambda i: unpacking.element(held, i), (held,))
     if isinstance(over, Indexed):
         items = _looped(interpreter, node, Range(affine.ZERO, over.count, affine.ONE), over.item)
         for held in over.held:  # they may be copies of what an item writes
@@ -132,10 +145,10 @@ def _at_once(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorExp, ov
 
 def _known_items(interpreter: Interpreter, over: Any) -> list[Any] | None:
     if isinstance(over, TupleValue):
-        return expressions.known_items(interpreter, over)
+        return unpacking.known_items(interpreter, over)
     if isinstance(over, Grid):
         return known_tuples(interpreter, over)
-    numbers = expressions.known_range(over)
+    numbers = unpacking.known_range(over)
     if numbers is not None and len(numbers) <= UNROLLED:
         return [constant(k) for k in numbers]
     if isinstance(over, Indexed) and isinstance(over.count, Const) and over.count.value <= UNROLLED:
@@ -151,14 +164,14 @@ def _unrolled(interpreter: Interpreter, node: Any, level: int, items: list[Any])
         assignment.assign(interpreter, generator.target, identities.now(interpreter, items[position]), mark)
         kept = [operators.static_truth(expressions.as_it_is(interpreter, test)) for test in generator.ifs]
         if None in kept:
-            raise _AtRunTime
+            raise AtRunTime
         if not all(kept):
             continue
         if level + 1 < len(node.generators):
             inner_iter = expressions.evaluate(interpreter, node.generators[level + 1].iter)
-            inner = _known_items(interpreter, expressions.run_over_by_loop(interpreter, inner_iter))
+            inner = _known_items(interpreter, unpacking.run_over_by_loop(interpreter, inner_iter))
             if inner is None:
-                raise _AtRunTime
+                raise AtRunTime
             out += _unrolled(interpreter, node, level + 1, inner)
         else:
             value = expressions.as_it_is(interpreter, node.elt)
@@ -274,114 +287,4 @@ def _looped(interpreter: Interpreter, node: Any, rng: Range, item: Callable[[Exp
         assignment.assign(interpreter, target, item(at), len(block))
         return expressions.as_item(interpreter, node.elt)
 
-    return filled(interpreter, name, count, element)
-
-
-def collected(interpreter: Interpreter, over: Indexed) -> Items:
-    """list(zip(x, y)), sum(map(f, x)): the items of what a loop would run over, as a list."""
-    try:
-        return _collected(interpreter, over)
-    except _AtRunTime:
-        return interpreter.build.refuse("what is called for each item changes a list", "write the loop")
-
-
-def _collected(interpreter: Interpreter, over: Indexed) -> Items:
-    return filled(interpreter, "i", interpreter.build.pin(over.count), lambda index, block: over.item(index))
-
-
-def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[Var, list[Stmt]], Any]) -> Items:
-    """A list of run-time length, whose items are computed in a loop."""
-    build = interpreter.build
-    saved = [(frame.env, dict(frame.env)) for frame in identities.frames_of(interpreter)]
-    lists_before, disturbed = identities.held(interpreter), build.fields.disturbed
-    index = Var(build.names.index(name), INT64)
-    build.lower[index] = 0
-    block: list[Stmt] = []
-    with build.nested(block):
-        made = element(index, block)
-        now = identities.held(interpreter)
-        if any(now.get(identity) != value for identity, value in lists_before.items()):
-            raise _AtRunTime
-        if build.fields.disturbed != disturbed:  # what the next item is made of may be a copy of what has changed
-            raise _AtRunTime
-        row = list_rows.row_of(interpreter, made)
-        has_layout = isinstance(row.inner, Layout)
-        value = made if isinstance(made, Scalar) or has_layout else operators.as_array(interpreter, made)
-    for env, before in saved:
-        env.clear()
-        env.update(before)
-    if isinstance(value, ArrayValue):
-        row = replace(row, dims=value.dims)
-    inside = numbers_set(tuple(block)) | {index}
-    if any(variables(dim) & inside for dim in list_rows.lengths_of(row)):
-        row = _of_one_shape(build, row, block, index)
-    out = build.allocate("t", row.dtype, (count, *row.dims))
-    build.in_unnamed.add(out.name)
-    if has_layout:  # (where it is put, it is given away)
-        item_views.note_kinds(interpreter, out, row.inner)
-    else:
-        identities.give_away(interpreter, made, out)
-    if any(identity in lists_before for identity in identities.within(made)) or _may_be_again(interpreter, made, index):
-        build.rows_of_one.add(out.name)
-        item_fields.note_held_twice(interpreter, out)
-    list_types.note_repeated(interpreter, out, made, row.inner)
-    with build.nested(block):
-        if isinstance(value, Scalar):
-            build.emit(Store(out, (index,), value.expr))
-        elif isinstance(value, ArrayValue):
-            value = common_lengths.with_lengths(build, value, row.dims)
-            build.each(row.dims, lambda i: Store(out, (index, *i), value.at(i)))
-        else:
-            list_parts.put(interpreter, out, index, value, row.inner)
-    build.names.release(index.name)
-    for known in (build.lower, build.upper):
-        known.pop(index, None)
-    build.emit(For(index, affine.ZERO, count, affine.ONE, tuple(block)))
-    made_there = {stmt.array.name for stmt in statements(tuple(block)) if isinstance(stmt, Alloc)}
-    arrays = [part for part in list_parts.parts_of(value) if isinstance(part, ArrayValue)]
-    for part in arrays:
-        others = [build.root(array) for other in arrays if other is not part for array in arrays_of(other)]
-        if part.handle is not None or part.is_window:
-            if any(
-                build.root(array) not in made_there
-                and (build.root(array) in others or not _is_apart(block, part, index))
-                for array in arrays_of(part)
-            ):
-                item_fields.note_one_array(interpreter, out)  # parts of one array may overlap
-    put_in_rows.note_held(interpreter, out, value)
-    return Items(out, count, count, row.weak, row.inner, object())
-
-
-def _may_be_again(interpreter: Interpreter, made: Any, index: Var) -> bool:
-    """Is there an object of another list in it that may be that of another iteration, too?"""
-    if interpreter.frame.is_composition:  # it puts all in order
-        return False
-    objects = [part for part in (*identities.parts_within(made), made) if item_views.is_view(interpreter, part)]
-    return any(item_views.place_of(part) != index for part in objects)
-
-
-def _is_apart(block: list[Stmt], part: ArrayValue, index: Var) -> bool:
-    """Is it another part of its array in each iteration: the row of this number?"""
-    views = {stmt.array: stmt for stmt in block if isinstance(stmt, View)}
-    match part.element:
-        case Load(array=array, index=places) if array not in views:
-            picks = [place for place in places if index in variables(place)]
-        case Load(array=array) if isinstance(how := views[array].how, Subscript) and views[array].base not in views:
-            picks = [item.index for item in how.items if isinstance(item, Pick)]
-            if any(
-                index in variables(e) for item in how.items if isinstance(item, Run) for e in (item.start, item.length)
-            ):
-                return False
-        case _:
-            return False
-    return any(affine.affine(pick)[0] == ((index, 1),) for pick in picks)
-
-
-def _of_one_shape(build: Builder, row: list_rows.Row, block: list[Stmt], index: Var) -> list_rows.Row:
-    """What the items of all iterations are, in the shape that the first one has."""
-    lengths = common_lengths.known_ahead(build, list_rows.lengths_of(row), block, index, affine.ZERO)
-    if lengths is None:
-        return build.refuse("the items of this comprehension may differ in shape", "write the loop")
-    lengths = tuple(build.pin(length) for length in lengths)
-    build.lower |= {length: 0 for length in lengths if isinstance(length, Var)}
-    return list_rows.with_lengths(row, lengths)
+    return filled_lists.filled(interpreter, name, count, element)

@@ -13,7 +13,7 @@ from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ..arguments import is_simple_object
-from . import attributes
+from . import outside
 from .outside import Fixed, InGroup, Place, Said
 from .values import Method, Static, TupleValue, constant, is_hashable, new_dict
 
@@ -30,7 +30,7 @@ def is_one(value: Any) -> bool:
         return False
     held = value.value
     has_items = any(hasattr(type(held), name) for name in ("__getitem__", "__contains__", "__len__"))
-    is_changing = isinstance(held, CHANGING) or attributes.may_change(held)
+    is_changing = isinstance(held, CHANGING) or outside.may_change(held)
     return has_items and is_changing and not is_simple_object(held)
 
 

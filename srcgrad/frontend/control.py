@@ -22,18 +22,19 @@ from . import (
     expressions,
     first_apart,
     generators,
-    growing_lists,
     identities,
     item_views,
     lists,
+    lists_as_arrays,
     operators,
+    unpacking,
 )
 from .aliases import HELD
 from .attempts import restore, save
-from .branches import branch
 from .carried import repeat, settle
 from .grid_loops import loop_over_grid
 from .growing_lists import WrittenOut
+from .if_statements import branch
 from .joined_numbers import types_of_any
 from .liveness import assigned
 from .recursion import NotYetKnown
@@ -64,13 +65,13 @@ GROWN = 16  # iterations at most of a loop that is written out because a list gr
 def for_loop(interpreter: Interpreter, node: ast.For) -> None:
     """A `for` loop; written out where that is the only way (an index that selects an axis, or an item of a tuple)."""
     with item_views.run_over(interpreter, node.iter):
-        over = expressions.run_over_by_loop(interpreter, expressions.evaluate(interpreter, node.iter))
+        over = unpacking.run_over_by_loop(interpreter, expressions.evaluate(interpreter, node.iter))
         interpreter.build.fields.are_parts = False
         _over(interpreter, node, over)
 
 
 def _over(interpreter: Interpreter, node: ast.For, over: Any) -> None:
-    if getattr(node, "surely_runs", False) and not expressions.known_range(over):  # which the text alone had told
+    if getattr(node, "surely_runs", False) and not unpacking.known_range(over):  # which the text alone had told
         interpreter.build.refuse("range is not Python's own here", "give that function another name")
     over = generators.of_object(interpreter, over)
     if generators.is_one(over):
@@ -78,7 +79,7 @@ def _over(interpreter: Interpreter, node: ast.For, over: Any) -> None:
         return
     run_over = RunOver(interpreter, node.iter, over)
     if isinstance(over, TupleValue):
-        _over_items(interpreter, node, expressions.items_of(interpreter, over), run_over)
+        _over_items(interpreter, node, unpacking.items_of(interpreter, over), run_over)
         return
     if isinstance(over, Grid):
         loop_over_grid(interpreter, node, over)
@@ -126,9 +127,9 @@ def _over_array(interpreter: Interpreter, node: ast.For, items: list[Any], run_o
         return False
     saved = save(interpreter)
     try:
-        held = whole(interpreter.build.stored(operators.as_array(interpreter, TupleValue(tuple(items))), "items"))
+        held = whole(interpreter.build.stored(lists_as_arrays.as_array(interpreter, TupleValue(tuple(items))), "items"))
         types = types_of_any(interpreter.build, items)
-        number = lambda index: Scalar(expressions.element(held, index).expr, items[0].weak, types)
+        number = lambda index: Scalar(unpacking.element(held, index).expr, items[0].weak, types)
         rolled(interpreter, node, Indexed(held.dims[0], number, (held,)))
         run_over.check()
         return True
@@ -139,7 +140,7 @@ def _over_array(interpreter: Interpreter, node: ast.For, items: list[Any], run_o
 
 def known_items(interpreter: Interpreter, over: Any, most: int) -> list[Any] | None:
     """The items that a loop runs over, or their numbers, if they are few and each is known by its number."""
-    numbers = expressions.known_range(over)
+    numbers = unpacking.known_range(over)
     if numbers is not None and len(numbers) <= most:
         return [constant(k) for k in numbers]
     if isinstance(over, Indexed) and isinstance(over.count, Const) and over.count.value <= most:
@@ -176,7 +177,7 @@ def rolled(interpreter: Interpreter, node: ast.For, over: Any, is_short: bool = 
     )
     rng = Range(start, stop, step)
     if getattr(node, "stop_flag", None) is not None:  # Python's own range is not there to say so
-        expressions.refuse_step_of_zero(interpreter.build, rng)
+        unpacking.refuse_step_of_zero(interpreter.build, rng)
     _over_range(interpreter, node, rng, item, is_short, first_apart.MOST if is_short else 0)
     for name in names:
         interpreter.env.pop(name, None)
@@ -192,7 +193,7 @@ def _over_range(
         interpreter,
         node,
         loop=lambda: repeat(interpreter, node, node.body, again, rng, is_short),
-        runs=lambda: _runs(growing_lists.trips_of(rng)),
+        runs=lambda: _runs(unpacking.trips_of(rng)),
         first=lambda: assignment.assign(interpreter, node.target, item(rng.start), len(interpreter.build.block)),
         rest=lambda apart: _over_range(
             interpreter, node, replace(rng, start=affine.add(rng.start, rng.step)), item, is_short, apart

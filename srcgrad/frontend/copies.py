@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
-from . import attributes, binding, lists, records
+from . import attributes, binding, lists, objects, records
 from .types import DictKind, RecordKind
 from .values import ArrayValue, Items, Static, TupleValue, new_dict, whole
 
@@ -99,3 +99,16 @@ def _refuse_own_ways(interpreter: Interpreter, value: TupleValue) -> None:
     own = [name for name in OWN for base in cls.__mro__[:-1] if name in vars(base)]
     if own:
         interpreter.build.refuse(f"{cls.__name__} has a way of its own to be copied: {own[0]}", "copy its fields")
+
+
+def replaced(interpreter: Interpreter, owner: Any, /, **changes: Any) -> Any:
+    """dataclasses.replace(point, x=x): the class is called with what changes, and what the object has of the rest."""
+    cls = owner.kind.cls if records.is_record(owner) else type(owner.value) if isinstance(owner, Static) else None
+    if cls is None or not dataclasses.is_dataclass(cls):
+        interpreter.build.refuse("dataclasses.replace takes an object of a dataclass", error=ArgumentError)
+    given = {
+        field.name: attributes.attribute(interpreter, owner, field.name)
+        for field in dataclasses.fields(cls)
+        if field.init and field.name not in changes
+    }
+    return objects.construct(interpreter, cls, [], given | changes)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from . import binding, calls, expressions
+from . import binding, expressions
+from .frames import Frame
 from .values import Bound, Closure, Static
 
 if TYPE_CHECKING:
@@ -29,14 +30,13 @@ def define(interpreter: Interpreter, node: ast.FunctionDef) -> None:
     made: Any = closure(interpreter, node)
     for part, decorator in reversed(decorators):
         interpreter.at(part)
-        made = calls.apply(interpreter, decorator, [made], {}) if decorator is not None else made
+        made = interpreter.call(decorator, [made], {}) if decorator is not None else made
     binding.bind(interpreter, node.name, made, len(interpreter.build.block))
 
 
+@expressions.evaluates(ast.Lambda)
 def closure(interpreter: Interpreter, node: ast.FunctionDef | ast.Lambda) -> Closure:
     """The function, with a scope around it that holds the defaults: what a call changes in one, the next call finds."""
-    from .interpret import Frame
-
     around, given = interpreter.frame, expressions.defaults(interpreter, node.args)
     if not given:
         return Closure(node, given, around)

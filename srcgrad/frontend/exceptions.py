@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from ..runtime.errors import APART, NAMED, NOTHING, NUMBERS, CompiledError, Told
 from . import expressions, operators, texts
 from .values import (
     ArrayValue,
+    MadeException,
     Scalar,
     Static,
     TupleValue,
@@ -34,15 +35,6 @@ if TYPE_CHECKING:
     from .interpret import Interpreter
 
 
-@dataclass(frozen=True)
-class Made:
-    """An exception: its class, and what that was called with."""
-
-    error: type[BaseException]
-    given: tuple[Any, ...] = ()
-    named: tuple[tuple[str, Any], ...] = ()
-
-
 def raise_error(interpreter: Interpreter, node: ast.Raise) -> None:
     build = interpreter.build
     if node.exc is None:
@@ -50,8 +42,8 @@ def raise_error(interpreter: Interpreter, node: ast.Raise) -> None:
     value = expressions.evaluate(interpreter, node.exc)
     made = value.value if isinstance(value, Static) else None
     if isinstance(made, type) and issubclass(made, BaseException):
-        made = Made(made)
-    if not isinstance(made, Made):
+        made = MadeException(made)
+    if not isinstance(made, MadeException):
         build.refuse("only exception classes, called with a message, can be raised")
     if interpreter.frame.is_composition and issubclass(made.error, (CompiledError, Told)):  # a generated adjoint does
         message, *numbers = made.given
@@ -85,19 +77,7 @@ def _is_certain(interpreter: Interpreter) -> bool:
     return bool(depths) and interpreter.build.depth == depths[0]
 
 
-def with_a_name(interpreter: Interpreter, made: Made) -> Static:
-    """An error that is raised further down: its numbers are what they are now."""
-
-    def now(value: Any) -> Any:
-        if isinstance(value, TupleValue):
-            return replace(value, items=tuple(map(now, value.items)))
-        return texts.as_it_is_now(interpreter, value) if isinstance(value, Scalar) else value
-
-    named = tuple((name, now(value)) for name, value in made.named)
-    return Static(replace(made, given=tuple(map(now, made.given)), named=named))
-
-
-def _raise(interpreter: Interpreter, made: Made) -> None:
+def _raise(interpreter: Interpreter, made: MadeException) -> None:
     """A constant text alone is raised as it is, the rest is put together when raised."""
     given = made.given
     is_text = all(isinstance(v, Static) and type(v.value) is str for v in given)
@@ -158,7 +138,7 @@ def assertion(interpreter: Interpreter, node: ast.Assert) -> None:
     block: list[Stmt] = []
     with interpreter.build.nested(block):
         given = (expressions.evaluate(interpreter, node.msg),) if node.msg is not None else ()
-        _raise(interpreter, Made(AssertionError, given))
+        _raise(interpreter, MadeException(AssertionError, given))
     if condition is None:
         interpreter.build.block.extend(block)
     else:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ast
-import enum
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ..errors import (
-    STEP_OF_ZERO,
     ArgumentError,
     IndexArgumentError,
     KeyArgumentError,
@@ -19,26 +17,18 @@ from ..errors import (
     NoneArgumentError,
     SrcgradError,
     UnsupportedError,
-    place,
 )
-from ..ir import affine
-from ..ir.expressions import BOOL, Axis, Call, Const, Expr, Var
-from ..ir.nodes import Alloc, If, Raise, Stmt
-from ..ir.walk import is_constant, loads, statements, targets, variables
 from . import (
     arrays_of_none,
     attributes,
     binding,
-    calls,
     changes,
-    choices,
-    computed_attributes,
     containers,
     generators,
     identities,
     item_names,
     item_views,
-    iterators,
+    known_values,
     large_numbers,
     lists,
     lists_as_arrays,
@@ -49,30 +39,27 @@ from . import (
     records,
     sets,
     special_methods,
+    texts,
     tuple_items,
+    unpacking,
 )
-from .builder import Builder
-from .comprehensions import comprehension
-from .grid_loops import known_tuples
 from .numpy import flat, grids, indexing
 from .syntax import walk
 from .values import (
     ArrayValue,
     Flat,
-    Grid,
-    Indexed,
     Items,
     Method,
     Range,
     Scalar,
     Slice,
     Static,
+    Template,
     TupleValue,
     Unpacked,
     constant,
     new_dict,
     new_list,
-    remap,
     whole,
 )
 
@@ -123,7 +110,24 @@ def _named(interpreter: Interpreter, node: ast.Name) -> Any:
     return interpreter.lookup(node.id) if held is None else held
 
 
+EVALUATED_ABOVE: dict[type[ast.expr], Callable[[Interpreter, Any], Any]] = {}
+Evaluator = TypeVar("Evaluator", bound=Callable[..., Any])
+
+
+def evaluates(kind: type[ast.expr]) -> Callable[[Evaluator], Evaluator]:
+    """For a function of a module above this one, which evaluates expressions of this kind by evaluating their parts."""
+
+    def register(function: Evaluator) -> Evaluator:
+        EVALUATED_ABOVE[kind] = function
+        return function
+
+    return register
+
+
 def _as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
+    above = EVALUATED_ABOVE.get(type(node))
+    if above is not None:
+        return above(interpreter, node)
     match node:
         case ast.Constant(value=value):
             return constant(value)
@@ -138,15 +142,6 @@ def _as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
         case ast.UnaryOp(op=op, operand=operand):
             read = as_it_is if isinstance(op, ast.Not) else evaluate
             return operators.unary(interpreter, op, read(interpreter, operand))
-        case ast.BoolOp(op=op, values=values):
-            is_test = getattr(node, "is_test", False)
-            return choices.boolean(interpreter, isinstance(op, ast.And), values, is_test=is_test)
-        case ast.Compare():
-            return choices.comparison(interpreter, node)
-        case ast.IfExp():
-            return choices.conditional(interpreter, node)
-        case ast.Call():
-            return calls.evaluate_call(interpreter, node)
         case ast.Attribute(value=value, attr=name):
             owner = with_array_of_none(interpreter, value)
             interpreter.at(node)
@@ -157,36 +152,19 @@ def _as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
         case ast.Subscript(value=value, slice=items):
             owner = with_array_of_none(interpreter, value)
             if arrays_of_none.is_one(owner):
-                return arrays_of_none.item(interpreter.build, owner, operators.plain(evaluate(interpreter, items)))
+                return arrays_of_none.item(interpreter.build, owner, known_values.plain(evaluate(interpreter, items)))
             return subscripted(interpreter, node, owner, items)
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
             return display(interpreter, parts, tuple if isinstance(node, ast.Tuple) else list)
-        case ast.ListComp():
-            return comprehension(interpreter, node)
-        case ast.GeneratorExp():
-            before = changes.Changes(interpreter)
-            return iterators.noted(interpreter, comprehension(interpreter, node), node, before)
         case ast.Set(elts=parts):
             return sets.display(interpreter, unpacked(parts_of(interpreter, parts, evaluate)))
-        case ast.SetComp(elt=item, generators=generators):
-            items = comprehension(interpreter, ast.copy_location(ast.ListComp(item, generators), node))
-            return sets.display(interpreter, items_of(interpreter, items))
         case ast.Dict(keys=keys, values=values):
             return _dict_display(interpreter, keys, values)
-        case ast.DictComp(key=key, value=value):
-            pair = ast.copy_location(ast.Tuple([key, value], ast.Load()), node)
-            pairs = ast.copy_location(ast.ListComp(pair, node.generators), node)
-            made = comprehension(interpreter, pairs)
-            if known_items(interpreter, made) is None:
-                interpreter.build.refuse(records.KEYS_ARE_KNOWN, *records.INSTEAD_OF_KEYS)
-            return records.made_of(interpreter, [made], {})
         case ast.Slice(lower=lower, upper=upper, step=step):
             bounds = [None if p is None else none_as_absent(evaluate(interpreter, p)) for p in (lower, upper, step)]
             return Slice(*bounds)
-        case ast.Lambda():
-            from .definitions import closure
-
-            return closure(interpreter, node)
+        case ast.JoinedStr():
+            return Static(_joined(interpreter, node))
         case ast.NamedExpr(target=target, value=value):
             mark = len(interpreter.build.block)
             made = as_it_is(interpreter, value)
@@ -194,10 +172,6 @@ def _as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
                 interpreter.build.refuse(":= of an iterator is not supported", "make a list of it:  list(…)")
             binding.bind(interpreter, target.id, made, mark)
             return interpreter.env[target.id]
-        case ast.JoinedStr():
-            from .texts import joined
-
-            return Static(joined(interpreter, node))
     word = EXPRESSION_WORDS.get(type(node), f"a {type(node).__name__.lower()} expression")
     return interpreter.build.refuse(f"{word} is not supported in a differentiated function")
 
@@ -213,8 +187,8 @@ def _dict_display(interpreter: Interpreter, keys: list[ast.expr | None], nodes: 
         if key is not None:
             items[name] = value
             continue
-        value = containers.as_dict(interpreter, computed_attributes.as_it_is_now(interpreter, value))
-        if records.is_dict(value) and not sets.is_set(value):
+        value = containers.as_dict(interpreter, records.as_it_is_now(interpreter, value))
+        if records.is_dict(value) and not records.is_set(value):
             items |= records.as_dict(value)
         else:
             interpreter.build.refuse("** needs a dict", error=ArgumentError)
@@ -242,7 +216,7 @@ def evaluate_all(interpreter: Interpreter, nodes: list[ast.expr], read: Reading 
 def as_before(interpreter: Interpreter, values: list[Any], mark: int) -> list[Any]:
     """Values that were evaluated ahead of the statements since a mark, which may change what they are read from."""
     build = interpreter.build
-    changed = _changed(build, build.block[mark:]) if len(build.block) > mark else ()
+    changed = changes._changed(build, build.block[mark:]) if len(build.block) > mark else ()
     if not changed:
         return values
     for value in values:
@@ -254,37 +228,13 @@ def as_before(interpreter: Interpreter, values: list[Any], mark: int) -> list[An
     return values
 
 
-def changed_since(build: Builder, mark: int) -> set[Any]:
-    """Variables and memory that the statements since a mark change."""
-    return _changed(build, build.block[mark:])
-
-
-def reads_any(build: Builder, value: Any, changed: set[Any]) -> bool:
-    """Does a value that is read late depend on what has changed?"""
-    expr = value.expr if isinstance(value, Scalar) else value.element if isinstance(value, ArrayValue) else None
-    return expr is not None and bool(variables(expr) & changed or {build.root(x.array) for x in loads(expr)} & changed)
-
-
-def _changed(build: Builder, block: list[Stmt]) -> set[Any]:
-    """Variables and memory from before that these statements change."""
-    made = {build.root(s.array) for s in statements(tuple(block)) if isinstance(s, Alloc)}
-    out: set[Any] = set()
-    for stmt in statements(tuple(block)):
-        for item in targets(stmt):
-            if isinstance(item, Var) and item in build.mutable:
-                out.add(item)
-            elif not isinstance(item, Var) and build.root(item) not in made:
-                out.add(build.root(item))
-    return out
-
-
 def _before(interpreter: Interpreter, value: Any, changed: set[Any]) -> Any:
     match value:
         case Scalar(expr=expr):
-            touched = reads_any(interpreter.build, value, changed)
+            touched = changes.reads_any(interpreter.build, value, changed)
             return replace(value, expr=interpreter.build.variable("t", expr)) if touched else value
         case ArrayValue() if value.handle is None and not value.is_window:  # views show what is written
-            if not reads_any(interpreter.build, value, changed):
+            if not changes.reads_any(interpreter.build, value, changed):
                 return value
             if value.is_view_to_numpy or indexing.is_part(value):
                 interpreter.build.refuse(
@@ -341,72 +291,7 @@ def parts_of(interpreter: Interpreter, nodes: list[ast.expr], read: Reading) -> 
     plain = [node.value if isinstance(node, ast.Starred) else node for node in nodes]
     values = evaluate_all(interpreter, plain, read_part)
     stars = [isinstance(node, ast.Starred) for node in nodes]
-    return [(v, known_items(interpreter, v) if s else [v]) for v, s in zip(values, stars, strict=True)]
-
-
-def items_of(interpreter: Interpreter, value: Any) -> list[Any]:
-    """The items of something that is unpacked."""
-    items = known_items(interpreter, value)
-    if items is None:
-        interpreter.build.refuse("only tuples, and arrays of a length that is known, can be unpacked")
-    return items
-
-
-def run_over_by_loop(interpreter: Interpreter, over: Any) -> Any:
-    """A text that a loop runs over is a tuple of letters, and an enumeration one of its members; vars(o) a dict."""
-    over = computed_attributes.as_it_is_now(interpreter, over)
-    operators.refuse_template(interpreter, over)
-    is_known = isinstance(over, Static) and isinstance(over.value, (str, enum.EnumMeta))
-    return TupleValue(tuple(map(constant, over.value))) if is_known else containers.run_over_by_loop(interpreter, over)
-
-
-def known_items(interpreter: Interpreter, value: Any) -> list[Any] | None:
-    """The items of something that is unpacked, or None if their number is only known at run time."""
-    value = containers.run_over_by_loop(interpreter, computed_attributes.as_it_is_now(interpreter, value))
-    if records.is_dict(value):
-        return [constant(key) for key in value.kind.keys]
-    special_methods.refuse_object(interpreter, value, "the items", "__iter__")
-    operators.refuse_template(interpreter, value)
-    if isinstance(value, TupleValue):
-        return list(value.items)
-    if isinstance(value, ArrayValue) and value.ndim and isinstance(value.dims[0], Const):
-        return [element(value, affine.integer(k)) for k in range(value.dims[0].value)]
-    if isinstance(value, Items) and isinstance(value.length, Const):
-        return [lists.item_at(interpreter, value, affine.integer(k)) for k in range(value.length.value)]
-    if isinstance(value, Indexed) and isinstance(value.count, Const):
-        return [value.item(affine.integer(k)) for k in range(value.count.value)]
-    numbers = known_range(value)
-    if numbers is not None:
-        return [constant(k) for k in numbers]
-    if isinstance(value, Static) and isinstance(value.value, (str, range, tuple, list, dict, enum.EnumMeta)):
-        return [constant(item) for item in value.value]
-    if isinstance(value, Grid):
-        return known_tuples(interpreter, value)
-    if isinstance(value, (Items, Indexed, Range)) or (isinstance(value, ArrayValue) and value.ndim):
-        return None
-    is_number = isinstance(value, Scalar) or (isinstance(value, ArrayValue) and not value.ndim)
-    error = NoItemsError if is_number else NoneArgumentError if optional.is_none(value) else ArgumentError
-    return interpreter.build.refuse("only tuples, lists and arrays can be unpacked", error=error)
-
-
-def known_range(value: Any) -> range | None:
-    """The numbers of a range, where they are known."""
-    if isinstance(value, Range):
-        bounds = [e.value for e in (value.start, value.stop, value.step) if isinstance(e, Const)]
-        return range(*bounds) if len(bounds) == 3 else None
-    return None
-
-
-def refuse_step_of_zero(build: Builder, over: Range) -> None:
-    """Where no range of Python's is made, which would."""
-    if not is_constant(over.step):
-        error = Raise("RuntimeValueError", STEP_OF_ZERO + place(build.span))
-        build.emit(If(Call("eq", (over.step, affine.ZERO), BOOL), (error,)))
-
-
-def element(value: ArrayValue, index: Expr) -> Any:
-    inner = remap(value, value.dims[1:], [index, *(Axis(k) for k in range(value.ndim - 1))])
-    return inner if inner.dims else Scalar(inner.element, types=inner.types)
+    return [(v, unpacking.known_items(interpreter, v) if s else [v]) for v, s in zip(values, stars, strict=True)]
 
 
 # --------------------------------------------------------------------------------------------------- subscripts
@@ -438,7 +323,7 @@ NOT_THERE: dict[type[Exception], type[SrcgradError]] = {KeyError: KeyArgumentErr
 def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items: ast.expr) -> Any:
     mark = len(interpreter.build.block)
     index = index_items(interpreter, items)
-    owner = computed_attributes.as_it_is_now(interpreter, owner)
+    owner = records.as_it_is_now(interpreter, owner)
     (owner,) = as_before(interpreter, [owner], mark)
     if any(isinstance(part, ast.Call) for part in walk(items)):  # which may have changed it
         owner = identities.now(interpreter, owner)
@@ -449,9 +334,7 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
         return said
     if isinstance(owner, Range):
         if place == Slice(None, None, constant(-1)):
-            from .builtins_of_python import turned
-
-            return turned(interpreter, owner)
+            return unpacking.turned(interpreter, owner)
         owner = lists.copied(interpreter, owner)
     if isinstance(owner, TupleValue):
         special_methods.refuse_object(interpreter, owner, "an item")
@@ -462,17 +345,17 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
         whole_index = isinstance(items, ast.Tuple) or len(index) > 1 or owner.value is np.index_exp
         return TupleValue(tuple(index)) if whole_index else index[0]
     if isinstance(owner, Static):
-        operators.refuse_template(interpreter, owner)
+        known_values.refuse_template(interpreter, owner)
         if id(owner.value) in grids.BY_SUBSCRIPT:
             is_tuple = len(index) != 1 or isinstance(items, ast.Tuple)
             return grids.BY_SUBSCRIPT[id(owner.value)](interpreter.build, tuple(index) if is_tuple else index)
-        if isinstance(owner.value, dict) and not operators.is_known(place):
+        if isinstance(owner.value, dict) and not known_values.is_known(place):
             keys, values = zip(*owner.value.items(), strict=True)
             return tuple_items.under_key(interpreter, keys, tuple(map(constant, values)), place)
         try:
             if containers.is_one(owner):
-                return containers.item(interpreter, owner, operators.plain(place))
-            return constant(owner.value[operators.plain(place)])
+                return containers.item(interpreter, owner, known_values.plain(place))
+            return constant(owner.value[known_values.plain(place)])
         except Exception as problem:
             error = next((own for kind, own in NOT_THERE.items() if isinstance(problem, kind)), UnsupportedError)
             error = NoneArgumentError if owner.value is None else error
@@ -507,3 +390,17 @@ def defaults(interpreter: Interpreter, args: ast.arguments) -> dict[str, Any]:
         if default is not None:
             out[arg.arg] = evaluate(interpreter, default)
     return out
+
+
+def _joined(interpreter: Interpreter, node: ast.JoinedStr) -> str:
+    """An f-string."""
+    pieces: list[str] = []
+    for part in node.values:
+        if isinstance(part, ast.FormattedValue):
+            value = evaluate(interpreter, part.value)
+            spec = _joined(interpreter, part.format_spec) if isinstance(part.format_spec, ast.JoinedStr) else ""
+            pieces.append(texts.piece(interpreter, value, chr(part.conversion) if part.conversion > 0 else "", spec))
+        else:
+            assert isinstance(part, ast.Constant)
+            pieces.append(str(part.value))
+    return Template.of(pieces)

@@ -19,7 +19,7 @@ from ..ir.expressions import Expr, negated
 from ..ir.nodes import If, Raise
 from ..ir.walk import is_constant
 from .attempts import restore, save
-from .branches import branch
+from .if_statements import branch
 from .liveness import assigned
 
 if TYPE_CHECKING:

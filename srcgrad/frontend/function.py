@@ -20,7 +20,7 @@ from ..ir.walk import expressions as expressions_of
 from ..ir.walk import statements, targets, variables
 from ..rules.compositions import deques, iterators
 from ..rules.device import RESERVED as RESERVED_ON_DEVICE
-from . import expressions, lists_as_arrays, one_of, optional, types_that_decide
+from . import lists_as_arrays, one_of, optional, types_that_decide, unpacking
 from .arguments import parameter, type_of
 from .interpret import Interpreter
 from .item_fields_known import FieldsLearnt, ItemFields, OtherNumbers, Shared
@@ -367,7 +367,7 @@ class _Job:
             case Items(length=length) if not isinstance(length, Const):
                 return self.list_output(value, name)
             case Items():
-                return self.leaf_outputs(new_list(expressions.items_of(self.interpreter, value)), name)
+                return self.leaf_outputs(new_list(unpacking.items_of(self.interpreter, value)), name)
             case ArrayValue():
                 if value.element.dtype.kind not in "fciub":
                     raise UnsupportedError(f"a result of dtype {value.dtype} is not supported")

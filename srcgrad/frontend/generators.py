@@ -23,10 +23,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..rules import compositions
 from ..rules.compositions import iterators as iterators_of_ours
-from . import bodies, flow, identities, liveness, special_methods
+from . import flow, identities, liveness, special_methods, syntax
+from .frames import Frame
 from .source import Source, located
 from .syntax import below, walk
-from .values import NONE, ArrayValue, Closure, Generator, Range, Static, TupleValue, constant
+from .values import NONE, ArrayValue, Generator, Range, Static, TupleValue
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -111,19 +112,6 @@ def is_only_use(node: ast.AST) -> bool:
     return getattr(node, "is_only_use", False)
 
 
-def with_a_name(interpreter: Interpreter, made: Generator) -> Static:
-    """A generator that waits for its loop: what it was given is what it was, whatever names are given by then.
-
-    It is held as the names of a scope are: others may write it, or let go of it.
-    """
-    from . import binding
-    from .interpret import Frame
-
-    given = made.given if made.first is None else made.given | {COUNT: made.first}
-    env = {name: binding.bind_item(interpreter, name.lstrip("."), value) for name, value in given.items()}
-    return Static(replace(made, given={}, scope=Frame(made.source, made.function, env, made.parent)))
-
-
 def _given_to(made: Generator) -> Generator:
     """With what it was given as that is now."""
     if made.scope is None:
@@ -143,10 +131,10 @@ def note_taker(function: Any, nodes: list[ast.expr]) -> None:
     """An expression with a generator in it, f(v) for v in g(x), may be gone through now where all of it is taken."""
     for node in nodes:
         if isinstance(node, ast.GeneratorExp):
-            node.is_taken = _takes_all(function)  # type: ignore[attr-defined]
+            node.is_taken = takes_all(function)  # type: ignore[attr-defined]
 
 
-def _takes_all(function: Any) -> bool:
+def takes_all(function: Any) -> bool:
     return isinstance(function, Static) and any(function.value is taker for taker in TAKERS)
 
 
@@ -163,8 +151,6 @@ class Iterator:
 
 
 def iterator_of(interpreter: Interpreter, value: Any) -> Any:
-    from . import calls_in_place
-
     if interpreter.frame.source.name == "__iter__":
         return Static(Iterator(of_object(interpreter, value)))
     if isinstance(value, TupleValue) and iterators_of_ours.is_one(value.kind):
@@ -173,7 +159,7 @@ def iterator_of(interpreter: Interpreter, value: Any) -> Any:
     is_sequence = identities.is_list(value) or (isinstance(value, TupleValue) and value.kind is tuple)
     if not (is_array or is_sequence or isinstance(value, Range)):
         interpreter.build.refuse("iter is supported of arrays, lists, tuples and ranges", "a loop:  for y in ys")
-    return calls_in_place.call_composition(interpreter, iterators_of_ours.over, [value], {})
+    return interpreter.call_composition(iterators_of_ours.over, [value], {})
 
 
 def of_object(interpreter: Interpreter, value: Any) -> Any:
@@ -189,52 +175,10 @@ def of_object(interpreter: Interpreter, value: Any) -> Any:
 def of_objects(interpreter: Interpreter, function: Any, args: list[Any]) -> list[Any]:
     """What objects are to who goes through all of an argument, or through a generator: enumerate(tree)."""
     is_enumerate = isinstance(function, Static) and function.value is enumerate
-    if not (args and (_takes_all(function) or is_enumerate)) or (len(args) > 1 and function.value in (max, min)):
+    if not (args and (takes_all(function) or is_enumerate)) or (len(args) > 1 and function.value in (max, min)):
         return args
     first = of_object(interpreter, args[0])
     return args if is_enumerate and not is_one(first) else [first, *args[1:]]
-
-
-def handed_to(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """enumerate(g(x)), sum(g(x)): a call with a generator among its arguments."""
-    from . import calls
-
-    target = function.value if isinstance(function, Static) else None
-    one, *others = args or [NONE]  # or all by name
-    if target is enumerate and is_one(one) and one.value.first is None:
-        return Static(replace(one.value, first=others[0] if others else kwargs.get("start", constant(0))))
-    if _takes_all(function) and is_one(one):
-        args = [_taken_from(interpreter, one), *others]
-    if isinstance(function, Closure) or _is_written_out(function):
-        args = [_waiting(interpreter, value) for value in args]
-        kwargs = {name: _waiting(interpreter, value) for name, value in kwargs.items()}
-        return calls.apply(interpreter, function, args, kwargs)
-    for value in (*args, *kwargs.values()):
-        refuse_held(interpreter, value)
-    return calls.apply(interpreter, function, args, kwargs)
-
-
-def _is_written_out(function: Any) -> bool:
-    """Is it a function of the user's, whose statements stand in the place of its call?"""
-    from . import calls
-
-    return isinstance(function, Static) and calls.is_users(function.value)
-
-
-def _waiting(interpreter: Interpreter, value: Any) -> Any:
-    """An argument that a loop of the called function goes through."""
-    return with_a_name(interpreter, value.value) if is_one(value) and value.value.scope is None else value
-
-
-def _taken_from(interpreter: Interpreter, value: Any) -> Any:
-    """Its items as a list."""
-    from . import calls_in_place, comprehensions
-
-    item = ast.Name("item", ast.Load())
-    over = ast.comprehension(ast.Name("item", ast.Store()), ast.Constant(value.value), [], 0)
-    function = comprehensions.as_function(ast.ListComp(item, [over]), over.iter, [])
-    at = ast.copy_location(ast.Pass(), interpreter.frame.source.node)
-    return calls_in_place.call_closure(interpreter, Closure(located(function, at), {}, interpreter.frame), [], {})
 
 
 def for_loop(interpreter: Interpreter, node: ast.For, made: Generator) -> None:
@@ -287,8 +231,6 @@ def _outside(interpreter: Interpreter, made: Generator, own: set[str]) -> dict[s
 
     Those that it shares with the function that the loop is in stay what they are: that may bind them anew.
     """
-    from .interpret import Frame
-
     body = made.source.node.body
     assert isinstance(body, list)
     free = frozenset().union(*map(liveness.read_in, body)) - own
@@ -437,7 +379,7 @@ def _with_loop(body: flow.Statements, loop: ast.For) -> flow.Statements:
             case ast.Assign(targets=[ast.Name(id=id)]) if id == TARGET:
                 stmt.targets = [loop.target]
             case ast.Expr(value=ast.Constant(value=value)) if value == BODY:
-                out += bodies.copied(loop.body)
+                out += syntax.copied(loop.body)
                 continue
             case ast.If() | ast.For() | ast.While():
                 stmt.body, stmt.orelse = _with_loop(stmt.body, loop), _with_loop(stmt.orelse, loop)
@@ -449,7 +391,6 @@ __all__ = [
     "Generator",
     "check_taken",
     "for_loop",
-    "handed_to",
     "is_function",
     "is_one",
     "note_taker",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
 from ..ir import affine
-from . import expressions, item_views, lists, lists_as_arrays
+from . import item_views, lists, lists_as_arrays, unpacking
 from .aliases import HELD
 from .liveness import annotate, assigned
 from .source import located
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from .interpret import Interpreter
 
 RANGE, LENGTH = ".range", ".length"
-WRITTEN_OUT = 64  # items at most that stand as a tuple of tuples
 
 
 def product(interpreter: Interpreter, *values: Any, repeat: Any = None) -> Grid:
@@ -44,7 +43,7 @@ def combinations(interpreter: Interpreter, value: Any, r: Any) -> Grid:
     if length is None or length < 1:
         interpreter.build.refuse("how many items a combination has must be a constant", error=ArgumentError)
     is_index = isinstance(value, Range) and value.start == affine.ZERO and value.step == affine.ONE
-    known = expressions.known_items(interpreter, value)
+    known = unpacking.known_items(interpreter, value)
     if item_views.is_run_over(interpreter, value):
         return Grid((value,) * length, ascending=True)
     held = value if is_index else new_list(known) if known is not None else lists.copied(interpreter, value)
@@ -53,38 +52,25 @@ def combinations(interpreter: Interpreter, value: Any, r: Any) -> Grid:
 
 def permutations(interpreter: Interpreter, value: Any, r: Any = NONE) -> TupleValue:
     """itertools.permutations of a few items, which are known"""
-    known = expressions.known_items(interpreter, value)
+    known = unpacking.known_items(interpreter, value)
     if known is None:
         interpreter.build.refuse("permutations of a list whose length is only known at run time", "write the loops")
     assert known is not None
     length = len(known) if r is NONE else static_int(r)
     if length is None:
         interpreter.build.refuse("how many items a permutation has must be a constant", error=ArgumentError)
-    if math.perm(len(known), length) > WRITTEN_OUT:
-        interpreter.build.refuse(f"more than {WRITTEN_OUT} permutations", "write the loops")
+    if math.perm(len(known), length) > unpacking.WRITTEN_OUT:
+        interpreter.build.refuse(f"more than {unpacking.WRITTEN_OUT} permutations", "write the loops")
     return TupleValue(tuple(TupleValue(items) for items in itertools.permutations(known, length)))
 
 
 def _settled(interpreter: Interpreter, value: Any) -> Any:
     """What one of the loops runs over; it is looked at more than once."""
     if isinstance(value, TupleValue):
-        return TupleValue(tuple(expressions.items_of(interpreter, value)))  # as they are now
+        return TupleValue(tuple(unpacking.items_of(interpreter, value)))  # as they are now
     if isinstance(value, Range):
         return value
     return lists.copied(interpreter, lists_as_arrays.as_values(interpreter, value))
-
-
-def known_tuples(interpreter: Interpreter, grid: Grid) -> list[Any] | None:
-    """The items of a grid, where they are known and few."""
-    if grid.array is not None:
-        return None
-    lists_of_items = [expressions.known_items(interpreter, value) for value in grid.over]
-    known = [items for items in lists_of_items if items is not None]
-    if len(known) < len(lists_of_items) or math.prod(map(len, known)) > WRITTEN_OUT:
-        return None
-    if grid.ascending:
-        return [TupleValue(items) for items in itertools.combinations(known[0] if known else (), len(known))]
-    return [TupleValue(items) for items in itertools.product(*known)]
 
 
 def loop_over_grid(interpreter: Interpreter, node: ast.For, grid: Grid) -> None:

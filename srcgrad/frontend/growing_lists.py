@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..ir import affine
-from ..ir.expressions import INT64, Array, Call, Const, Expr, Load, Var
+from ..ir.expressions import Array, Call, Const, Expr, Load, Var
 from ..ir.walk import numbers_set, variables
-from . import common_lengths, list_types, lists_of_none, resized
+from . import common_lengths, list_parts, list_types, resized
 from .joined_numbers import NO_ITEMS
 from .list_rows import Row, common_row, lengths_of, row_of_list, with_lengths
 from .lists import ITS_ITEMS, Grows, length_of, most_of
@@ -43,19 +43,11 @@ class Growth:
     each: Expr
 
 
-def trips_of(rng: Range) -> Expr:
-    """How often a loop over this range runs."""
-    if affine.same(rng.step, affine.ONE):
-        count = affine.sub(rng.stop, rng.start)
-        return count if affine.is_at_least(count, 0) else affine.maximum(count, affine.ZERO)
-    return Call("trip_count", (rng.start, rng.stop, rng.step), INT64)
-
-
 def enter(interpreter: Interpreter, name: str, value: TupleValue | Items, growth: Growth, trips: Expr | None) -> Items:
     """The list at the head of a loop that makes it longer."""
     build = interpreter.build
     start = length_of(value)
-    if lists_of_none.is_flagged(growth.row.inner) and affine.same(growth.each, affine.ZERO):
+    if list_parts.is_flagged(growth.row.inner) and affine.same(growth.each, affine.ZERO):
         rows = with_room(interpreter, name, value, growth.row, start)
         return Items(rows, start, start, growth.row.weak, growth.row.inner, value.identity)
     grows, has_room = trips is None, True
@@ -124,7 +116,7 @@ def close(
     """At the end of the body: how many items did the iteration add?  Raises `Grows` where more was learnt."""
     if growth is not None and isinstance(end, Items) and end.grows:
         return
-    is_told_now = lists_of_none.is_nothing(entry) and not lists_of_none.is_nothing(end)  # what its items are
+    is_told_now = list_parts.is_nothing(entry) and not list_parts.is_nothing(end)  # what its items are
     added = affine.sub(most_of(end), most_of(entry))
     each = _at_most(added, loop)
     if isinstance(each, Const) and each.value < 0 and isinstance(entry, TupleValue):
@@ -157,7 +149,7 @@ def close(
 
 def _refuse_other_memory(interpreter: Interpreter, name: str, entry: Any, end: Any) -> None:
     """The next iteration reads what the list has at the head of the loop."""
-    if isinstance(entry, Items) and isinstance(end, Items) and not lists_of_none.is_flagged(end.inner):
+    if isinstance(entry, Items) and isinstance(end, Items) and not list_parts.is_flagged(end.inner):
         if end.rows != entry.rows:
             interpreter.build.refuse(f"the items of {_called(name)} are put into other memory in a loop", ITS_ITEMS)
 

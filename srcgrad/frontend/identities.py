@@ -7,8 +7,7 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from ..ir.expressions import Array
-from . import item_fields, optional
+from . import optional
 from .types import DictKind
 from .values import Bound, Closure, Differentiated, Generator, Items, Method, Once, OneOf, Static, TupleValue
 
@@ -65,29 +64,6 @@ def _note_held(values: Iterable[Any], out: dict[object, Any]) -> None:
             out[value.identity] = value
         if kind in PARTS:
             _note_held(parts_of(value), out)
-
-
-def give_away(interpreter: Interpreter, value: Any, *rows: Array) -> None:
-    """A list is, in Python, an item of one that has its items in the rows of these arrays."""
-    if not isinstance(value, (TupleValue, Items)) or value.identity is None:
-        return
-    build = interpreter.build
-    build.fields.popped.pop(value.identity, None)
-    is_from_ahead = any(value.identity in heads for heads in interpreter.list_heads[-1:])  # as each iteration has it
-    known = interpreter.given_away.get(value.identity, frozenset())
-    may_be_there = ANY_MEMORY in known
-    known -= {ANY_MEMORY}
-    for array in rows:
-        is_in_turn = item_fields.is_in_turn(interpreter, value, array) and build.root(array) not in known
-        is_there = bool(known & {build.root(array), *build.all_twins(build.root(array))})
-        if is_from_ahead or (is_there and not is_in_turn):
-            build.rows_of_one.add(build.root(array))
-            may_be_there = True
-        if may_be_there:
-            item_fields.note_held_twice(interpreter, array)
-        for root in known - {build.root(array)}:  # it is an item of both
-            build.twin(array, Array(root, array.dtype, ()))
-    interpreter.given_away[value.identity] = known | {build.root(array) for array in rows}
 
 
 def check_own(interpreter: Interpreter, owner: TupleValue | Items, what: str) -> None:

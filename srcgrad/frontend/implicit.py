@@ -13,7 +13,7 @@ import numpy as np
 from ..ir.expressions import Call
 from ..rules.compositions import registry
 from ..rules.user import stop_gradient
-from . import adjoints, lifted, operators
+from . import adjoints, known_values, lifted
 from .arithmetic import cast
 from .builtins_of_python import BUILTINS
 from .numpy.table import TABLE
@@ -57,7 +57,7 @@ def only_once(interpreter: Interpreter, what: Static) -> Any:
 
 
 def is_constant(interpreter: Interpreter, value: Any) -> Any:
-    return constant(operators.is_known(value))
+    return constant(known_values.is_known(value))
 
 
 BUILTINS.update(

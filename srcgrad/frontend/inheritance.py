@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
 from ..rules.compositions.python import nothing_to_make
-from . import records
+from . import objects
 from .outside import InObject
 from .types import RecordKind
 from .values import Bound, Static, TupleValue
@@ -73,7 +73,7 @@ def attribute(interpreter: Interpreter, parent: Super, name: str) -> Any:
     _expect(interpreter, parent, holder, name)
     if isinstance(owner, Static) and owner.value is cls and inspect.isfunction(found):
         return Static(found)  # of a class, not of an object
-    made = records.made_for(interpreter, owner, cls, found)
+    made = objects.made_for(interpreter, owner, cls, found)
     return interpreter.outside(name, InObject(holder, name)) if made is None else made
 
 

@@ -16,7 +16,7 @@ import inspect
 import math
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,10 +28,9 @@ from ..ir.expressions import Array, Expr, Span, Var
 from ..ir.nodes import If, Raise, Stmt
 from . import (
     assignment,
-    attributes,
     binding,
     bodies,
-    branches,
+    calls,
     calls_in_place,
     calls_of_own,
     computed_attributes,
@@ -39,19 +38,22 @@ from . import (
     control,
     definitions,
     exceptions,
+    exchanged_items,
     expressions,
     first_apart,
     flow,
     generators,
     handlers,
     identities,
+    if_statements,
     implicit,  # noqa: F401 (register)
     item_names,
     iterators,
-    list_items,
     list_methods,
     looks,
+    named_parts,
     optional,
+    outside,
     parameters,
     records,
     recursion,
@@ -61,7 +63,9 @@ from . import (
     vectorized,  # noqa: F401 (register)
 )
 from .aliases import HELD
+from .arguments import parameter, type_of
 from .builder import Builder
+from .frames import Frame
 from .outside import (
     LIBRARIES,
     FormOf,
@@ -77,7 +81,7 @@ from .outside import (
     is_small,
     is_whole,
 )
-from .source import Source, read, signature_of
+from .source import read, signature_of
 from .types import DictKind
 from .values import (
     NONE,
@@ -90,28 +94,6 @@ from .values import (
     is_lost,
     whole,
 )
-
-
-@dataclass
-class Frame:
-    """One call: its names, and where names come from that it does not bind itself."""
-
-    source: Source
-    function: Callable[..., Any] | None
-    env: dict[str, Any] = field(default_factory=dict)
-    parent: Frame | None = None
-    depth: int = 0  # of the loops and branches that the call is in
-    called_at: Span | None = None
-    is_composition: bool = False  # of ours: what happens in it happens at the line of the call
-    statement: ast.stmt | None = None  # that is being interpreted
-
-    def bound(self, name: str) -> Any:
-        frame: Frame | None = self
-        while frame is not None:
-            if name in frame.env:
-                return frame.env[name]
-            frame = frame.parent
-        return None
 
 
 @dataclass(frozen=True)
@@ -209,6 +191,20 @@ class Interpreter:
             self.frames.pop()
             self.build.span, self.build.in_composition = outer_span, around_all
 
+    # What stands below the evaluators, as objects do, asks for calls all the same: it comes back to that by these.
+
+    def call(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """What a call of any value that can be called gives."""
+        return calls.apply(self, function, args, kwargs)
+
+    def call_function(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """What a call of a Python function gives, as its source says."""
+        return calls_in_place.call_function(self, function, args, kwargs)
+
+    def call_composition(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """What a program of ours gives that stands for a function of a library."""
+        return calls_in_place.call_composition(self, function, args, kwargs)
+
     def block(self, body: list[ast.stmt]) -> bool:
         """Interpret statements in order; True if the block ends in an exception."""
         block = self.build.block
@@ -258,8 +254,8 @@ class Interpreter:
                 mark = len(self.build.block)
                 result = self._reading_for(targets)(self, value)
                 made = result
-                if list_items.is_exchange(targets, value):
-                    result = list_items.exchanged(self, targets, result)
+                if exchanged_items.is_exchange(targets, value):
+                    result = exchanged_items.exchanged(self, targets, result)
                 if len(targets) > 1 and not isinstance(targets[0], ast.Name):
                     result = self.env[f"{HELD}{id(stmt)}"] = binding.bind_item(self, "t", result)
                 self.at_statement()
@@ -282,7 +278,7 @@ class Interpreter:
                 if not isinstance(value, ast.Constant):
                     expressions.as_it_is(self, value)
             case ast.If():
-                return branches.branch(self, stmt)
+                return if_statements.branch(self, stmt)
             case ast.For():
                 control.for_loop(self, stmt)
             case ast.While():
@@ -339,7 +335,7 @@ class Interpreter:
                 owner, index = expressions.evaluate(self, base), expressions.evaluate(self, items)
                 owner = identities.now(self, owner)
                 if records.is_dict(owner):
-                    records.remove(self, owner, records.key_of(self, index))
+                    named_parts.remove(self, owner, records.key_of(self, index))
                 elif identities.is_list(owner):
                     list_methods.method(self, owner, "pop", [index])
                 else:
@@ -438,14 +434,12 @@ class Interpreter:
         """What Python makes of values that are known: of objects from outside, it has to stay what it is now."""
         values = list(values)
         made = make()
-        if any(map(attributes.may_change, values)):
+        if any(map(outside.may_change, values)):
             place = Said((Said, name, *map(id, values)), make)
             self.assumed[place.key] = (place, made)
         return made
 
     def hand_in(self, name: str, place: Place) -> Any:
-        from .arguments import parameter, type_of
-
         kind = type_of(name, place())
         param = parameter(self.build, name, kind)
         self.build.handed_in.add(param.name)

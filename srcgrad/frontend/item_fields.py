@@ -15,24 +15,25 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..ir.expressions import Array
-from ..ir.nodes import Alloc, Store
+from ..ir.nodes import Store
 from ..ir.walk import loads, substitute
 from . import (
     common_lengths,
     identities,
     item_names,
     item_views,
+    joined_numbers,
     list_parts,
-    list_rows,
     list_types,
     optional,
     put_in_rows,
+    shared_items,
 )
-from .aliases import HELD, arrays_of, is_seen_elsewhere, value_leaves
+from .aliases import HELD, arrays_of, value_leaves
 from .arithmetic import cast
-from .item_fields_known import ANY_FIELD, Field, OtherNumbers
+from .item_fields_known import OtherNumbers
 from .types import ScalarType
-from .values import ArrayValue, Items, Layout, Scalar, Static, TupleValue, whole
+from .values import ArrayValue, Items, Scalar, Static, TupleValue, whole
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -52,7 +53,7 @@ def store(interpreter: Interpreter, owner: TupleValue, key: Any, value: Any) -> 
     if optional.is_optional(value):
         value = optional.unless_none(build, value, "what is assigned is None here")
     if isinstance(part, Scalar) and isinstance(value, ArrayValue) and not value.ndim:
-        note_without_axes(interpreter, rows, value)
+        shared_items.note_without_axes(interpreter, rows, value)
         value = Scalar(value.element)
     if isinstance(part, Scalar) and isinstance(value, Scalar):
         _store_number(interpreter, rows, owner, k, part, value)
@@ -77,12 +78,12 @@ def _widened(interpreter: Interpreter, owner: TupleValue, k: int, part: Any, val
     """The kind of number that a part gets has to be that which it has from the beginning."""
     _check_kind(interpreter, owner.kind.keys[k], part, value)
     own = ScalarType(part.dtype, isinstance(part, Scalar) and part.weak)
-    new = list_rows.common_place((own, ScalarType(value.dtype, isinstance(value, Scalar) and value.weak)))
+    new = joined_numbers.common_place((own, ScalarType(value.dtype, isinstance(value, Scalar) and value.weak)))
     if new == own:
         return
     name = (owner.kind, owner.kind.keys[k])
     known = interpreter.build.fields.kinds.get(name)
-    new = new if known is None else list_rows.common_place((known, new))
+    new = new if known is None else joined_numbers.common_place((known, new))
     if new == known or (interpreter.build.fields.are_kinds_kept and part.dtype != value.dtype):
         interpreter.build.refuse(
             f"{owner.kind.keys[k]} of an object that is an item of a list becomes a number of another kind",
@@ -134,37 +135,7 @@ def _store_array(
     build.each(part.dims, lambda index: Store(rows, at(index), cast(new.at(index), rows.dtype)))
     item_names.forget_shown(interpreter, rows)
     put_in_rows.note_put(interpreter, rows, value)
-    note_arrays(interpreter, rows, [((owner.kind, owner.kind.keys[k]), value)])
-
-
-def note_arrays(interpreter: Interpreter, rows: Array, parts: list[tuple[Field, ArrayValue]]) -> None:
-    """Arrays that are put into an item: which may be known by another name, or be one?"""
-    build, fields = interpreter.build, interpreter.build.fields
-    roots: list[str] = []
-    for part, value in parts:
-        if value.handle is None and not value.is_window and not value.is_view_to_numpy:
-            continue
-        found = {build.root(array) for array in arrays_of(value)}
-        around = found.union(*(build.all_twins(root) for root in found))
-        is_of_these = build.root(rows) in around and found & build.in_items  # a copy of an array that lies there
-        if build.root(rows) in found or found & set(roots) or is_of_these:
-            note_one_array(interpreter, rows)
-        if is_of_these or around & (fields.rows | fields.kinds_in.keys()) - ({build.root(rows)} - found):
-            fields.note_shared([part, ANY_FIELD])
-        if found & set(roots):
-            fields.note_shared(part for part, _ in parts)
-        elif not _is_made_for_this(interpreter, value):
-            fields.note_shared([part])
-        roots += found
-
-
-def _is_made_for_this(interpreter: Interpreter, value: ArrayValue) -> bool:
-    """Is it memory that was made just now, and that has no name?"""
-    build, handle = interpreter.build, value.handle
-    if handle is None or build.root(handle) != handle.name or build.in_composition:
-        return False
-    is_made_here = any(isinstance(stmt, Alloc) and stmt.array.name == handle.name for stmt in build.block)
-    return is_made_here and not is_seen_elsewhere(interpreter, "", handle.name)
+    shared_items.note_arrays(interpreter, rows, [((owner.kind, owner.kind.keys[k]), value)])
 
 
 @contextmanager
@@ -227,63 +198,3 @@ def _shown_by_names(interpreter: Interpreter) -> Iterator[ArrayValue]:
                 and not item_views.is_view(interpreter, value)
             ):
                 yield from (leaf for leaf in value_leaves(value) if isinstance(leaf, ArrayValue))
-
-
-def note_held_twice(interpreter: Interpreter, rows: Array) -> None:
-    """An object is put into rows where it may be already."""
-    fields = interpreter.build.fields
-    fields.held_twice |= fields.kinds_in.get(interpreter.build.root(rows), frozenset())
-    fields.check(interpreter.build)
-
-
-def expect_once(interpreter: Interpreter, value: TupleValue) -> None:
-    """No object of this kind is in a list twice, or nothing is right that has been said of its place."""
-    fields = interpreter.build.fields
-    fields.changed_kinds.add(value.kind)
-    fields.check(interpreter.build)
-
-
-def is_in_turn(interpreter: Interpreter, value: Any, rows: Array) -> bool:
-    """for b in ys: zs.append(b):  is it the item of this iteration, and had the other list none of these ahead?"""
-    build, seen = interpreter.build, item_views.rows_of(interpreter, value)
-    if seen is None or not build.fields.ahead:
-        return False
-    loop = build.fields.ahead[-1]
-    source, target = build.root(seen), build.root(rows)
-    is_first = target not in loop.put
-    loop.put.add(target)
-    places = {load.index[0] for part in item_views.parts_in(value) for load in loads(item_views.expr_of(part))}
-    if not is_first or places != {loop.index} or loop.moved.get(source, 0) != build.fields.moved.get(source, 0):
-        return False
-    found, work = {source}, [source]
-    while work:
-        more = loop.twins.get(work.pop(), set()) - found
-        found |= more
-        work += more
-    return target not in found
-
-
-def note_other_numbers(interpreter: Interpreter, layout: Layout, columns: list[tuple[ScalarType, ...]]) -> None:
-    """Items lie so, of which an array may hold whole numbers in Python, and another one others."""
-    fields = interpreter.build.fields
-    every = list(list_parts.leaves(layout))
-    for dims, column in zip(every, columns if len(columns) > 1 else columns * len(every), strict=True):
-        if dims and len({place.dtype for place in column}) > 1:
-            fields.of_other_numbers |= set(item_views.kinds_in(layout))
-            fields.check(interpreter.build)
-
-
-def note_without_axes(interpreter: Interpreter, rows: Array, value: ArrayValue) -> None:
-    """An array without axes is a number in rows, which Python's += leaves as it is, by other names."""
-    fields = interpreter.build.fields
-    if value.handle is not None and not value.ndim:
-        fields.without_axes |= fields.kinds_in.get(interpreter.build.root(rows), frozenset())
-        fields.check(interpreter.build)
-
-
-def note_one_array(interpreter: Interpreter, rows: Array) -> None:
-    """An array is put into rows where it may be already."""
-    fields = interpreter.build.fields
-    interpreter.build.rows_of_one.add(interpreter.build.root(rows))
-    fields.of_one_array |= fields.kinds_in.get(interpreter.build.root(rows), frozenset())
-    fields.check(interpreter.build)

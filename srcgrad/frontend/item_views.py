@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..ir.expressions import Array, Expr, Load
 from ..ir.walk import loads, rewrite
-from . import identities, list_rows, optional
+from . import identities, joined_numbers, optional
 from .aliases import arrays_of
 from .types import SETS, DictKind, RecordKind, ScalarType
 from .values import ArrayValue, Items, Layout, Scalar, TupleValue, whole
@@ -36,7 +36,7 @@ def kind_of_part(interpreter: Interpreter, owner: TupleValue, k: int, own: Scala
     if not is_object(owner.kind):
         return own
     later = interpreter.build.fields.kinds.get((owner.kind, owner.kind.keys[k]))
-    return own if later is None else list_rows.common_place((own, later))
+    return own if later is None else joined_numbers.common_place((own, later))
 
 
 def kinds_in(layout: Any) -> Iterator[Any]:

@@ -387,3 +387,24 @@ def refuse_joined(builder: Builder, types: Iterable[ScalarType], because: str, *
         f"{wide}(…), or a constant of that type, for one type on both paths",
         because=because.format(narrow),
     )
+
+
+def common_place(column: tuple[ScalarType, ...]) -> ScalarType:
+    """The kind of number that any of these is: a Python float beside a float32 is one, as where branches meet."""
+    strong = [place.dtype for place in column if not place.weak]
+    weak = [place.dtype for place in column if place.weak]
+    if not strong or not weak:
+        return ScalarType(np.result_type(*strong, *weak), not strong)
+    dtype = np.result_type(*strong)
+    inexact = dtype.kind in "fc"
+    return ScalarType(np.result_type(dtype, *(kind.type(0).item() if inexact else kind for kind in weak)), False)
+
+
+class Widen(Exception):
+    """A name that goes round a loop does not keep its type: try again with the wider one.
+
+    `part`: the name of the item, where it is one of a tuple or a list.
+    """
+
+    def __init__(self, name: str, to: Scalar, part: str = "") -> None:
+        self.name, self.part, self.to = name, part or name, to

@@ -1,18 +1,25 @@
-"""Items of lists of run-time length on their way to other places, and the names that stand for them meanwhile.
-
-ys[i], ys[j] = ys[j], ys[i]               →      both are copied, and take each other's place
-"""
+"""Items of lists of run-time length: read where they lie, and the names that stand for them until others lie there."""
 
 from __future__ import annotations
 
-import ast
+import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..ir.expressions import Array
-from . import binding, expressions, identities, item_fields, item_views, list_types, lists_as_arrays, put_in_rows
+from ..ir import affine
+from ..ir.expressions import Array, Axis, Expr, Load
+from . import (
+    identities,
+    list_parts,
+    list_types,
+    lists_as_arrays,
+    put_in_rows,
+    shared_items,
+)
 from .aliases import arrays_of, value_leaves
-from .values import ArrayValue, Items, Lost, Static, TupleValue, whole
+from .arithmetic import cast
+from .list_rows import places_of, row_of_list
+from .values import NONE, ArrayValue, Indexed, Items, Layout, Lost, Nested, Scalar, Static, TupleValue, axes, whole
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -41,36 +48,6 @@ def copy_of_item(interpreter: Interpreter, value: ArrayValue | Items, is_second:
     return whole(own)
 
 
-def is_exchange(targets: list[ast.expr], value: ast.expr) -> bool:
-    """a[i], a[j] = a[j], a[i]: do places hand each other what they hold?"""
-    match targets, value:
-        case [ast.Tuple(elts=places)], ast.Tuple(elts=values) if all(isinstance(p, ast.Subscript) for p in places):
-            has_calls = any(isinstance(node, ast.Call) for node in ast.walk(value))
-            return not has_calls and sorted(map(ast.unparse, places)) == sorted(map(ast.unparse, values))
-    return False
-
-
-def exchanged(interpreter: Interpreter, targets: list[ast.expr], value: TupleValue) -> TupleValue:
-    """Items of lists on their way to other places: none of them is held twice afterwards."""
-    places = [place.value for place in targets[0].elts]  # type: ignore[attr-defined]
-    owners = [expressions.evaluate(interpreter, place) for place in places]
-    rows = [owner.rows if isinstance(owner, Items) else None for owner in owners]
-    is_one_list = None not in rows and len(set(rows)) == 1
-    items = zip(value.items, rows, strict=True)
-    return replace(value, items=tuple(_on_its_way(interpreter, item, to, is_one_list) for item, to in items))
-
-
-def _on_its_way(interpreter: Interpreter, item: Any, to: Array | None, is_one_list: bool) -> Any:
-    if is_item(interpreter, item):
-        return copy_of_item(interpreter, item, is_second=False)
-    if item_views.is_view(interpreter, item):  # (in a list of known length it stays one)
-        own = item if to is None else item_views.as_it_is(interpreter, item, is_second=not is_one_list)
-        return identities.under_new_identities(own) if is_one_list else own
-    if isinstance(item, TupleValue) and item.identity in interpreter.given_away and is_one_list:
-        return replace(binding.settled(interpreter, item), identity=object())
-    return item
-
-
 def note_replaced(interpreter: Interpreter, rows: Array) -> None:
     """Names of what items were: their memory has other numbers now."""
     for frame in identities.frames_of(interpreter):
@@ -90,6 +67,56 @@ def note_stored(interpreter: Interpreter, rows: Array, value: Any) -> None:
     shown = {build.root(array) for array in arrays_of(value)} if isinstance(value, ArrayValue) else set()
     if any(root in {other, *build.all_twins(other)} for other in shown):
         if value.handle is not None or value.is_window:
-            item_fields.note_one_array(interpreter, rows)  # two items are one
+            shared_items.note_one_array(interpreter, rows)  # two items are one
     else:
         put_in_rows.note_held(interpreter, rows, value)
+
+
+def _number(interpreter: Interpreter, value: Items, element: Expr) -> Scalar:
+    """An item of a list of numbers."""
+    kind = lists_as_arrays.kind_of_numbers(value)
+    return Scalar(cast(element, kind.dtype), kind.weak, list_types.types_at(interpreter, value, 0))
+
+
+def item_at(interpreter: Interpreter, value: Items, place: Expr) -> Any:
+    """The item at a place that is not negative."""
+    row = value.rows.dims[1:]
+    interpreter.build.check_fresh(Load(value.rows, axes(value.rows.ndim)))
+    if not row:
+        return _number(interpreter, value, Load(value.rows, (place,)))
+    if list_parts.is_nothing(value):
+        return NONE
+    if isinstance(value.inner, Layout):
+        kinds = places_of(row_of_list(interpreter, value)[0])
+        return list_parts.item_at(interpreter, value.rows, place, value.inner, itertools.cycle(kinds))
+    place = interpreter.build.capture(place, "k")
+    array = ArrayValue(row, Load(value.rows, (place, *(Axis(k) for k in range(len(row))))))
+    if value.grows and (value.inner is None or isinstance(value.inner, Nested)):
+        own = interpreter.build.materialize(array, "item", copy=True)
+        interpreter.build.twin(own, value.rows)
+        if value.inner is not None:
+            list_types.note_part(interpreter, own, replace(value, inner=value.inner.inner))
+        array = whole(own)  # its place may be taken by another item, and its memory by a longer one
+    if value.inner is None:
+        return array
+    if isinstance(value.inner, Nested):
+        held = interpreter.build.stored(array, "row")
+        return Items(held, held.dims[0], held.dims[0], value.weak, value.inner.inner)
+    count = row[0].value  # type: ignore[attr-defined]
+    (places,) = [places_of(row) for row in row_of_list(interpreter, value)]
+    places = places if len(places) == count else places * count
+    parts = []
+    for k, kind in enumerate(places):
+        element = cast(array.at((affine.integer(k),)), kind.dtype)
+        parts.append(Scalar(element, kind.weak, list_types.types_at(interpreter, value, k)))
+    item = TupleValue(tuple(parts), value.inner)
+    if value.inner is list:
+        item = replace(item, identity=object())
+        shared_items.give_away(interpreter, item, value.rows)
+    return item
+
+
+def item_by_item(interpreter: Interpreter, value: Items) -> Indexed:
+    """What a loop runs over."""
+    held = lists_as_arrays.array_of_items(interpreter, value)
+    return Indexed(held.dims[0], lambda i: item_at(interpreter, value, i), (held,))

@@ -15,7 +15,19 @@ from ..errors import place as error_place
 from ..ir import affine
 from ..ir.expressions import BOOL, Call
 from ..ir.nodes import If, Raise
-from . import binding, expressions, identities, item_names, item_views, list_places, list_types, lists
+from . import (
+    binding,
+    expressions,
+    identities,
+    item_names,
+    item_views,
+    list_items,
+    list_places,
+    list_types,
+    lists,
+    unpacking,
+)
+from .builtins_of_python import in_order
 from .recursion import NotYetKnown
 from .values import NONE, Items, TupleValue, static_int
 
@@ -68,10 +80,10 @@ def extend(interpreter: Interpreter, owner: TupleValue | Items, more: Any) -> Ch
     if isinstance(more, Items):
         return NONE, replace(lists.joined(interpreter, [owner, more]), identity=owner.identity)
     if isinstance(owner, Items):
-        for item in expressions.items_of(interpreter, more):
+        for item in unpacking.items_of(interpreter, more):
             owner = lists.appended(interpreter, owner, item)
         return NONE, owner
-    items = (binding.bind_item(interpreter, "t", item) for item in expressions.items_of(interpreter, more))
+    items = (binding.bind_item(interpreter, "t", item) for item in unpacking.items_of(interpreter, more))
     return NONE, replace(owner, items=(*owner.items, *items))
 
 
@@ -99,7 +111,7 @@ def pop(interpreter: Interpreter, owner: TupleValue | Items, place: Any = None) 
             empty = Raise("BoundsError", "pop from an empty list" + error_place(interpreter.build.span))
             interpreter.build.emit(If(Call("lt", (owner.length, affine.ONE), BOOL), (empty,)))
         last = affine.sub(owner.length, affine.ONE)
-        out = lists.item_at(interpreter, owner, last) if at == -1 else list_places.taken(interpreter, owner, place)
+        out = list_items.item_at(interpreter, owner, last) if at == -1 else list_places.taken(interpreter, owner, place)
         if item_views.is_view(interpreter, out):
             out = item_views.taken_out(interpreter, owner.rows, out)
             item_names.note_moved(interpreter, owner.rows)
@@ -117,8 +129,6 @@ def pop(interpreter: Interpreter, owner: TupleValue | Items, place: Any = None) 
 
 
 def sort(interpreter: Interpreter, owner: TupleValue | Items, **options: Any) -> Change:
-    from .builtins_of_python import in_order
-
     if isinstance(owner, Items):
         item_names.note_moved(interpreter, owner.rows)
     return NONE, replace(in_order(interpreter, owner, **options), identity=owner.identity)

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 from ..errors import place as error_place
 from ..ir import affine
 from ..ir.expressions import BOOL, FLOAT64, Axis, Call, Const, Expr, Load
-from ..ir.nodes import If, Raise, Store
-from . import common_lengths, identities, item_fields, item_views, optional
+from ..ir.nodes import If, Raise
+from . import common_lengths, identities, item_views, optional, shared_items
 from .arithmetic import cast
+from .optional import NOTHING, OPTIONAL
 from .types import SETS, DictKind, RecordKind, ScalarType
-from .values import ArrayValue, Layout, Scalar, Static, TupleValue, whole
+from .values import ArrayValue, Items, Layout, Scalar, Static, TupleValue, whole
 
 if TYPE_CHECKING:
     from ..ir.expressions import Array
@@ -108,39 +109,6 @@ def check_lengths(build: Builder, now: Any, first: Layout) -> None:
         common_lengths.with_lengths(build, ArrayValue(dims, Const(0.0, FLOAT64)), wanted)
 
 
-def put(
-    interpreter: Interpreter, rows: Array, place: Expr, item: TupleValue, layout: Layout, is_sure: bool = False
-) -> None:
-    """rows[place] = item"""
-    from . import list_types, put_in_rows
-
-    build = interpreter.build
-    if layout == optional.NOTHING:
-        return
-    if optional.is_none(item):
-        build.emit(Store(rows, (place, affine.ZERO), Const(rows.dtype.type(0).item(), rows.dtype)))
-        return
-    if layout.kind is optional.OPTIONAL:
-        item = optional.as_optional(item, item)
-    build.in_items.add(build.root(rows))
-    item_views.note_kinds(interpreter, rows, layout)
-    for part in (*identities.parts_within(item), item):
-        identities.give_away(interpreter, part, rows)
-    place = build.capture(place, "k")
-    start: Expr = affine.ZERO
-    list_types.note_put(interpreter, rows, item, layout, is_sure)
-    item_fields.note_arrays(interpreter, rows, list(fields_in(item)))
-    for part, dims in zip(parts_of(item), leaves(layout), strict=True):
-        value = part if isinstance(part, ArrayValue) else ArrayValue((), part.expr)
-        if isinstance(part, ArrayValue) and not part.ndim:
-            item_fields.note_without_axes(interpreter, rows, part)
-        value = common_lengths.with_lengths(build, value, dims)
-        refuse_inexact(build, value, rows)
-        at = lambda index, start=start, dims=dims: (place, affine.add(start, place_in(index, dims)))
-        put_in_rows.store_array(interpreter, rows, value, at, is_number=isinstance(part, Scalar))
-        start = affine.add(start, affine.product(dims))
-
-
 def parts_of(item: Any) -> Iterator[Any]:
     """The numbers and arrays in an item."""
     if isinstance(item, TupleValue):
@@ -213,9 +181,20 @@ def item_at(interpreter: Interpreter, rows: Array, place: Expr, layout: Layout, 
 
     item = part_of(layout)
     for part in (*identities.parts_within(item), item):
-        identities.give_away(interpreter, part, rows)
+        shared_items.give_away(interpreter, part, rows)
     return item
 
 
 def _is_tuple(kind: Any) -> bool:
     return kind is optional.OPTIONAL or (isinstance(kind, type) and issubclass(kind, tuple))
+
+
+FLAG = ScalarType(BOOL, True)
+
+
+def is_nothing(value: Any) -> bool:
+    return isinstance(value, Items) and value.inner == NOTHING
+
+
+def is_flagged(inner: Any) -> bool:
+    return isinstance(inner, Layout) and inner.kind is OPTIONAL

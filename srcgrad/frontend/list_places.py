@@ -12,8 +12,9 @@ from ..errors import place as error_place
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Expr, select
 from ..ir.nodes import If, Raise
-from . import binding, item_names, item_views, list_items, list_types, lists, lists_as_arrays
+from . import binding, item_names, item_views, list_items, list_types, lists_as_arrays
 from .arithmetic import cast
+from .numpy import indexing
 from .values import ArrayValue, Items, Layout, Scalar, TupleValue, constant, whole
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 def taken(interpreter: Interpreter, owner: Items, place: Any) -> Any:
     """The item at a place; those behind it are one place further ahead from then on."""
-    from .numpy import indexing
-
     build = interpreter.build
     if not isinstance(place, Scalar) or place.dtype.kind not in "iub":
         build.refuse("the place of .pop must be an integer", error=ArgumentError)
@@ -36,7 +35,7 @@ def taken(interpreter: Interpreter, owner: Items, place: Any) -> Any:
     if not build.is_at_least(affine.sub(owner.length, at), 1):
         message = "pop from an empty list" if affine.same(at, affine.ZERO) else "pop index out of range"
         build.emit(If(beyond, (Raise("BoundsError", message + error_place(build.span)),)))
-    item = lists.item_at(interpreter, owner, at)
+    item = list_items.item_at(interpreter, owner, at)
     item = binding.settled(interpreter, item) if isinstance(item, (Scalar, TupleValue)) else item
     if item_views.is_view(interpreter, item):
         item = item_views.taken_out(interpreter, owner.rows, item)
@@ -51,8 +50,6 @@ def taken(interpreter: Interpreter, owner: Items, place: Any) -> Any:
 
 def last_to(interpreter: Interpreter, owner: Items, place: Expr) -> None:
     """The last item is at a place from then on, and those behind that are one place further."""
-    from .numpy import indexing
-
     build, rows = interpreter.build, lists_as_arrays.array_of_items(interpreter, owner)
     part = lambda start, stop: indexing.subscript(build, rows, [indexing.Slice(start, stop, None)])
     at, behind = Scalar(place), Scalar(build.capture(affine.add(place, affine.ONE), "k"))
@@ -76,8 +73,6 @@ def place_between(interpreter: Interpreter, owner: Items, place: Any) -> Expr:
 
 def turn(interpreter: Interpreter, owner: Items) -> None:
     """ys.reverse()"""
-    from .numpy import indexing
-
     rows = lists_as_arrays.array_of_items(interpreter, owner)
     turned = indexing.subscript(interpreter.build, rows, [indexing.Slice(None, None, constant(-1))])
     _move(interpreter, owner, rows, whole(interpreter.build.materialize(turned, "items", copy=True)))
@@ -85,8 +80,6 @@ def turn(interpreter: Interpreter, owner: Items) -> None:
 
 def _move(interpreter: Interpreter, owner: Items, target: ArrayValue, source: ArrayValue) -> None:
     """Items of a list get other places in it."""
-    from .numpy import indexing
-
     build, stale = interpreter.build, set(interpreter.build.stale)
     list_types.note_moved(interpreter, owner)
     if isinstance(owner.inner, Layout):

@@ -17,7 +17,8 @@ import numpy as np
 
 from ..ir import affine
 from ..ir.expressions import BOOL, Expr
-from . import common_lengths, item_fields, list_parts, lists_of_none, optional
+from . import common_lengths, item_views, joined_numbers, list_parts, optional
+from .optional import NOTHING, OPTIONAL
 from .types import ScalarType
 from .values import ArrayValue, Items, Layout, Nested, Scalar, Static, TupleValue
 
@@ -39,7 +40,7 @@ def row_of(interpreter: Interpreter, item: Any) -> Row:
     """The kind of row that an item takes."""
     match item:
         case Static(value=None):
-            return Row(BOOL, (), (affine.ZERO,), lists_of_none.NOTHING)
+            return Row(BOOL, (), (affine.ZERO,), optional.NOTHING)
         case Scalar():
             return Row(item.dtype, item.weak, ())
         case ArrayValue():
@@ -74,9 +75,9 @@ def _is_number(part: Any) -> bool:
 
 def common_row(interpreter: Interpreter, rows: list[Row], are_known: bool = False) -> Row:
     """Lengths are compared where items are put.  `are_known`: that they are the same has to be known already."""
-    rows = lists_of_none.in_common(interpreter, rows)
+    rows = in_common(interpreter, rows)
     first = rows[0]
-    if first.inner == lists_of_none.NOTHING:
+    if first.inner == optional.NOTHING:
         return first
     for row in rows[1:]:
         has_layout = isinstance(row.inner, Layout)
@@ -93,25 +94,14 @@ def common_row(interpreter: Interpreter, rows: list[Row], are_known: bool = Fals
     width = max(map(len, each))
     columns = list(zip(*(places if len(places) == width else places * width for places in each), strict=True))
     if isinstance(first.inner, Layout) and interpreter.build.fields.are_views:
-        item_fields.note_other_numbers(interpreter, first.inner, columns)
+        note_other_numbers(interpreter, first.inner, columns)
     held = np.result_type(*(row.dtype for row in rows))  # 0.1 beside a float32 keeps its digits, as in np.array(ys)
-    return row_of_places([common_place(column) for column in columns], first.dims, first.inner, held)
+    return row_of_places([joined_numbers.common_place(column) for column in columns], first.dims, first.inner, held)
 
 
 def places_of(row: Row) -> tuple[ScalarType, ...]:
     """What stands at each place of a row: one for all, where they are alike."""
     return row.weak if isinstance(row.weak, tuple) else (ScalarType(row.dtype, row.weak),)
-
-
-def common_place(column: tuple[ScalarType, ...]) -> ScalarType:
-    """The kind of number that any of these is: a Python float beside a float32 is one, as where branches meet."""
-    strong = [place.dtype for place in column if not place.weak]
-    weak = [place.dtype for place in column if place.weak]
-    if not strong or not weak:
-        return ScalarType(np.result_type(*strong, *weak), not strong)
-    dtype = np.result_type(*strong)
-    inexact = dtype.kind in "fc"
-    return ScalarType(np.result_type(dtype, *(kind.type(0).item() if inexact else kind for kind in weak)), False)
 
 
 def row_of_places(places: list[ScalarType], dims: tuple[Expr, ...], inner: Any, held: np.dtype | None = None) -> Row:
@@ -135,3 +125,39 @@ def row_of_list(interpreter: Interpreter, value: TupleValue | Items) -> list[Row
     if isinstance(value, Items):
         return [Row(value.rows.dtype, value.weak, value.rows.dims[1:], value.inner)]
     return [row_of(interpreter, item) for item in value.items]
+
+
+def note_other_numbers(interpreter: Interpreter, layout: Layout, columns: list[tuple[ScalarType, ...]]) -> None:
+    """Items lie so, of which an array may hold whole numbers in Python, and another one others."""
+    fields = interpreter.build.fields
+    every = list(list_parts.leaves(layout))
+    for dims, column in zip(every, columns if len(columns) > 1 else columns * len(every), strict=True):
+        if dims and len({place.dtype for place in column}) > 1:
+            fields.of_other_numbers |= set(item_views.kinds_in(layout))
+            fields.check(interpreter.build)
+
+
+def in_common(interpreter: Interpreter, rows: list[Row]) -> list[Row]:
+    """Rows of which some hold None: all with a flag."""
+    if not any(list_parts.is_flagged(row.inner) for row in rows):
+        return rows
+    return [_flagged(interpreter, row) for row in rows if row.inner != NOTHING] or rows[:1]
+
+
+def _flagged(interpreter: Interpreter, row: Row) -> Row:
+    if list_parts.is_flagged(row.inner):
+        return row
+    places = list(places_of(row))
+    match row.inner:
+        case None:
+            part: Any = row.dims
+        case Layout():
+            part, count = row.inner, len(list(list_parts.leaves(row.inner)))
+            places *= count // len(places)
+        case Nested():
+            interpreter.build.refuse("a list of None in which lists are put whose length is only known at run time")
+        case kind:
+            count = row.dims[0].value  # type: ignore[attr-defined]
+            part, places = Layout(kind, ((),) * count), places * (count // len(places))
+    layout = Layout(OPTIONAL, ((), part))
+    return row_of_places([list_parts.FLAG, *places], (list_parts.width_of(layout),), layout, row.dtype)

@@ -14,9 +14,10 @@ import numpy as np
 
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Array, Call, Expr, is_inexact
-from . import list_parts, lists_of_none, optional
+from . import list_parts, optional
 from .aliases import MEMORY
 from .joined_numbers import NO_ITEMS, ItemTypes, TypesOf, several, types_of
+from .list_rows import places_of, row_of_list
 from .types import ScalarType
 from .values import ArrayValue, Items, Layout, Nested, Scalar, TupleValue
 
@@ -27,14 +28,12 @@ if TYPE_CHECKING:
 
 def known(interpreter: Interpreter, value: TupleValue | Items) -> ItemTypes:
     """What is known of a list."""
-    from .list_rows import places_of, row_of_list
-
     if isinstance(value, TupleValue):
         found = NO_ITEMS
         for item in value.items:
             found = found.beside(of_item(interpreter, item))
         return found
-    if lists_of_none.is_nothing(value):
+    if list_parts.is_nothing(value):
         return NO_ITEMS
     build = interpreter.build
     found = build.item_types.get(build.root(value.rows), NO_ITEMS)
@@ -53,8 +52,8 @@ def of_item(interpreter: Interpreter, item: Any, inner: Any = None) -> ItemTypes
     """The types of the numbers in an item, and of its arrays; of nothing, where it is None."""
     if optional.is_none(item):
         return NO_ITEMS
-    if lists_of_none.is_flagged(inner) and not optional.is_optional(item):
-        return of_item(interpreter, item).behind(lists_of_none.FLAG)
+    if list_parts.is_flagged(inner) and not optional.is_optional(item):
+        return of_item(interpreter, item).behind(list_parts.FLAG)
     if isinstance(item, Items):
         found = known(interpreter, item).some()
         return replace(found, may_be_empty=False, whole=1)
@@ -113,8 +112,8 @@ def note_left(interpreter: Interpreter, owner: Items) -> None:
 def note_joined(interpreter: Interpreter, rows: Array, value: Items, inner: Any) -> None:
     """The items of a list are put into rows behind what is there."""
     build, more = interpreter.build, known(interpreter, value)
-    if lists_of_none.is_flagged(inner) and not lists_of_none.is_flagged(value.inner):
-        more = more.behind(lists_of_none.FLAG)
+    if list_parts.is_flagged(inner) and not list_parts.is_flagged(value.inner):
+        more = more.behind(list_parts.FLAG)
     _note(build, rows, inner, _known_of_rows(build, rows).beside(more))
 
 

@@ -11,19 +11,18 @@ with room for as many as there can be.
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
 from ..errors import place as error_place
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Load
+from ..ir.expressions import BOOL, INT64, Call, Const, Expr, Load
 from ..ir.nodes import Grow, If, Raise, Store
 from . import (
     binding,
     common_lengths,
-    expressions,
+    filled_lists,
     identities,
     item_names,
     item_views,
@@ -31,24 +30,24 @@ from . import (
     list_parts,
     list_types,
     lists_as_arrays,
-    lists_of_none,
-    operators,
+    optional,
     put_in_rows,
+    shared_items,
+    unpacking,
 )
 from .arithmetic import cast
 from .joined_numbers import types_of
-from .list_rows import Row, common_row, places_of, row_of, row_of_list
+from .list_rows import Row, common_row, row_of, row_of_list
+from .numpy import indexing
 from .values import (
-    NONE,
     ArrayValue,
     Indexed,
     Items,
     Layout,
-    Nested,
     Range,
     Scalar,
+    Slice,
     TupleValue,
-    axes,
     constant,
     new_list,
     static_int,
@@ -110,8 +109,6 @@ def _fitted(interpreter: Interpreter, owner: Items, item: Any) -> Any:
 
 def store(interpreter: Interpreter, owner: Items, index: Any, value: Any) -> None:
     """ys[i] = value.  A list of integers that gets a float becomes a list of floats."""
-    from .numpy import indexing
-
     if owner.identity in interpreter.one_of_several | interpreter.given_away.keys():
         identities.check_own(interpreter, owner, "assigning to an item")
     value = _fitted(interpreter, owner, value)
@@ -127,7 +124,7 @@ def store(interpreter: Interpreter, owner: Items, index: Any, value: Any) -> Non
         assert isinstance(target.element, Load)
         item_names.note_moved(interpreter, owner.rows)
         list_types.note_stored(interpreter, owner, more, index)
-        list_parts.put(interpreter, owner.rows, target.element.index[0], value, owner.inner)
+        put_in_rows.put(interpreter, owner.rows, target.element.index[0], value, owner.inner)
         return
     list_types.note_stored(interpreter, owner, more, index)
     stale = set(build.stale)
@@ -137,7 +134,7 @@ def store(interpreter: Interpreter, owner: Items, index: Any, value: Any) -> Non
             del build.stale[root]
         list_items.note_replaced(interpreter, owner.rows)
         list_items.note_stored(interpreter, owner.rows, value)
-        identities.give_away(interpreter, value, owner.rows)
+        shared_items.give_away(interpreter, value, owner.rows)
 
 
 def in_rows(interpreter: Interpreter, name: str, owner: TupleValue) -> Items:
@@ -162,11 +159,11 @@ def rows_of(interpreter: Interpreter, name: str, value: TupleValue, may_change: 
 
 def widened(interpreter: Interpreter, owner: Items, row: Row) -> Items:
     """The list with items of a wider kind, by whatever name."""
-    is_alike = lists_of_none.is_flagged(row.inner) == lists_of_none.is_flagged(owner.inner)
+    is_alike = list_parts.is_flagged(row.inner) == list_parts.is_flagged(owner.inner)
     if is_alike and row.dtype == owner.rows.dtype and row.weak == owner.weak:
         return owner
     identities.check_own(interpreter, owner, "assigning to an item")
-    is_first = lists_of_none.is_nothing(owner)  # what its items are is known now: the end of a loop around tells
+    is_first = list_parts.is_nothing(owner)  # what its items are is known now: the end of a loop around tells
     if owner.has_room or (not is_first and any(owner.identity in heads for heads in interpreter.list_heads[-1:])):
         raise Grows(owner.identity, row, None if owner.has_room else affine.ZERO)
     is_other = row.dtype != owner.rows.dtype or row.inner != owner.inner
@@ -181,67 +178,15 @@ def are_numbers(value: Items, other: Items) -> bool:
     return value.rows.ndim == other.rows.ndim == 1 and value.inner is other.inner is None
 
 
-def _number(interpreter: Interpreter, value: Items, element: Expr) -> Scalar:
-    """An item of a list of numbers."""
-    kind = lists_as_arrays.kind_of_numbers(value)
-    return Scalar(cast(element, kind.dtype), kind.weak, list_types.types_at(interpreter, value, 0))
-
-
-def item_at(interpreter: Interpreter, value: Items, place: Expr) -> Any:
-    """The item at a place that is not negative."""
-    row = value.rows.dims[1:]
-    interpreter.build.check_fresh(Load(value.rows, axes(value.rows.ndim)))
-    if not row:
-        return _number(interpreter, value, Load(value.rows, (place,)))
-    if lists_of_none.is_nothing(value):
-        return NONE
-    if isinstance(value.inner, Layout):
-        kinds = places_of(row_of_list(interpreter, value)[0])
-        return list_parts.item_at(interpreter, value.rows, place, value.inner, itertools.cycle(kinds))
-    place = interpreter.build.capture(place, "k")
-    array = ArrayValue(row, Load(value.rows, (place, *(Axis(k) for k in range(len(row))))))
-    if value.grows and (value.inner is None or isinstance(value.inner, Nested)):
-        own = interpreter.build.materialize(array, "item", copy=True)
-        interpreter.build.twin(own, value.rows)
-        if value.inner is not None:
-            list_types.note_part(interpreter, own, replace(value, inner=value.inner.inner))
-        array = whole(own)  # its place may be taken by another item, and its memory by a longer one
-    if value.inner is None:
-        return array
-    if isinstance(value.inner, Nested):
-        held = interpreter.build.stored(array, "row")
-        return Items(held, held.dims[0], held.dims[0], value.weak, value.inner.inner)
-    count = row[0].value  # type: ignore[attr-defined]
-    (places,) = [places_of(row) for row in row_of_list(interpreter, value)]
-    places = places if len(places) == count else places * count
-    parts = []
-    for k, kind in enumerate(places):
-        element = cast(array.at((affine.integer(k),)), kind.dtype)
-        parts.append(Scalar(element, kind.weak, list_types.types_at(interpreter, value, k)))
-    item = TupleValue(tuple(parts), value.inner)
-    if value.inner is list:
-        item = replace(item, identity=object())
-        identities.give_away(interpreter, item, value.rows)
-    return item
-
-
-def item_by_item(interpreter: Interpreter, value: Items) -> Indexed:
-    """What a loop runs over."""
-    held = lists_as_arrays.array_of_items(interpreter, value)
-    return Indexed(held.dims[0], lambda i: item_at(interpreter, value, i), (held,))
-
-
 def subscripted(interpreter: Interpreter, value: Items, index: Any) -> Any:
     """ys[i], ys[-1], ys[1:]"""
-    from .numpy import indexing
-
     build, array = interpreter.build, lists_as_arrays.array_of_items(interpreter, value)
     if isinstance(index, indexing.Slice):
         seen = indexing.subscript(build, array, [index])
         if (found := item_views.part_of_list(interpreter, value, seen)) is not None:
             return found
         part = build.materialize(seen, "items", copy=True)
-        put_in_rows.note_shared(interpreter, part, value.rows)
+        shared_items.note_shared(interpreter, part, value.rows)
         is_whole = index.start is index.stop is None and abs(static_int(index.step) or 0) == 1
         list_types.note_part(interpreter, part, value, is_whole)
         made = Items(part, part.dims[0], part.dims[0], value.weak, value.inner, object())
@@ -253,7 +198,7 @@ def subscripted(interpreter: Interpreter, value: Items, index: Any) -> Any:
     index = Scalar(cast(index.expr, INT64), index.weak)  # True is the second, not a mask
     if number is not None and number < 0:
         _check_there(interpreter, "lt", value, affine.integer(-number))
-        return item_at(interpreter, value, affine.add(value.length, affine.integer(number)))
+        return list_items.item_at(interpreter, value, affine.add(value.length, affine.integer(number)))
     if number is not None or build.is_at_least(index.expr, 0):
         is_all = affine.same(value.length, value.rows.dims[0]) and not value.grows  # the array is as long as the list
         if not is_all:
@@ -261,10 +206,12 @@ def subscripted(interpreter: Interpreter, value: Items, index: Any) -> Any:
     if number is None and not build.is_at_least(index.expr, 0):
         out = indexing.subscript(build, array, [index])
         if value.inner is None:
-            return out if out.ndim else _number(interpreter, value, out.element)
+            return out if out.ndim else list_items._number(interpreter, value, out.element)
         assert isinstance(out.element, Load)
-        return item_at(interpreter, value, out.element.index[0])  # from the end of the list: its rows may go beyond
-    return item_at(interpreter, value, cast(index.expr, INT64))
+        return list_items.item_at(
+            interpreter, value, out.element.index[0]
+        )  # from the end of the list: its rows may go beyond
+    return list_items.item_at(interpreter, value, cast(index.expr, INT64))
 
 
 def exactly(interpreter: Interpreter, value: Any, count: int) -> list[Any]:
@@ -276,20 +223,22 @@ def exactly(interpreter: Interpreter, value: Any, count: int) -> list[Any]:
         held = ArrayValue((wanted, *held.dims[1:]), held.element)
     else:
         held = replace(held, length=wanted, most=wanted)
-    return expressions.items_of(interpreter, held)
+    return unpacking.items_of(interpreter, held)
 
 
 def split(interpreter: Interpreter, value: Any, before: int, after: int) -> list[Any]:
     """x, *xs, y = value: the items, and the list of those between the first and the last ones."""
-    from .numpy.indexing import Slice
-
     held = value if isinstance(value, Items) else copied(interpreter, value)
     message = f"not enough values to unpack: at least {before + after} are needed"
     check_length(interpreter, "lt", held, affine.integer(before + after), message)
     end = affine.sub(held.length, affine.integer(after))
     middle = subscripted(interpreter, held, Slice(constant(before), Scalar(end, weak=True), None))
-    first = [item_at(interpreter, held, affine.integer(k)) for k in range(before)]
-    return [*first, middle, *(item_at(interpreter, held, affine.add(end, affine.integer(k))) for k in range(after))]
+    first = [list_items.item_at(interpreter, held, affine.integer(k)) for k in range(before)]
+    return [
+        *first,
+        middle,
+        *(list_items.item_at(interpreter, held, affine.add(end, affine.integer(k))) for k in range(after)),
+    ]
 
 
 def check_length(interpreter: Interpreter, op: str, held: ArrayValue | Items, wanted: Expr, message: str) -> None:
@@ -302,16 +251,18 @@ def repeated(interpreter: Interpreter, value: TupleValue, count: Scalar) -> Item
     """[0.0] * n"""
     build = interpreter.build
     row = common_row(interpreter, row_of_list(interpreter, value), are_known=True)
-    if isinstance(row.inner, Layout) and row.inner != lists_of_none.NOTHING:
+    if isinstance(row.inner, Layout) and row.inner != optional.NOTHING:
         build.refuse("a list of one tuple or object as often as only a run tells", "append copies in a loop")
     size = len(value.items)
     times = cast(count.expr, INT64)
     times = build.pin(times if build.is_at_least(times, 0) else affine.maximum(build.pin(times), affine.ZERO))
     rows = build.allocate("items", row.dtype, (affine.mul(times, affine.integer(size)), *row.dims))
     for k, item in enumerate(value.items if row.dims != (affine.ZERO,) else ()):
-        identities.give_away(interpreter, item, rows)
+        shared_items.give_away(interpreter, item, rows)
         list_types.note_repeated(interpreter, rows, item, row.inner)
-        part = operators.as_array(interpreter, item) if not isinstance(item, Scalar) else ArrayValue((), item.expr)
+        part = (
+            lists_as_arrays.as_array(interpreter, item) if not isinstance(item, Scalar) else ArrayValue((), item.expr)
+        )
         held = whole(build.materialize(part, "t")) if part.ndim else part
         place = lambda i, k=k: affine.add(affine.mul(i, affine.integer(size)), affine.integer(k))
         store = lambda index, v=held, at=place: Store(
@@ -353,20 +304,16 @@ def run_over(interpreter: Interpreter, value: Any) -> Any:
     if isinstance(value, Items) and (
         value.weak or value.inner is not None or list_types.types_at(interpreter, value, 0)
     ):
-        return item_by_item(interpreter, value)
+        return list_items.item_by_item(interpreter, value)
     return value if isinstance(value, Indexed) else lists_as_arrays.as_values(interpreter, value)
 
 
 def copied(interpreter: Interpreter, value: Any, is_deep: bool = False) -> Any:
     """list(xs), or copy.deepcopy(xs)"""
-    if isinstance(value, Range) and expressions.known_range(value) is None:
-        from .builtins_of_python import indexed
-
-        value = indexed(interpreter, value)
+    if isinstance(value, Range) and unpacking.known_range(value) is None:
+        value = unpacking.indexed(interpreter, value)
     if isinstance(value, Indexed) and not isinstance(value.count, Const):
-        from .comprehensions import collected
-
-        return collected(interpreter, value)
+        return filled_lists.collected(interpreter, value)
     known = isinstance(value, Items) and not isinstance(value.length, Const)
     if known or (isinstance(value, ArrayValue) and value.ndim and not isinstance(value.dims[0], Const)):
         weak, inner = (value.weak, value.inner) if isinstance(value, Items) else (False, None)
@@ -380,6 +327,6 @@ def copied(interpreter: Interpreter, value: Any, is_deep: bool = False) -> Any:
         if isinstance(value, ArrayValue) and value.ndim > 1:
             put_in_rows.note_held(interpreter, rows, value)
         elif isinstance(value, Items) and not is_deep:
-            put_in_rows.note_shared(interpreter, rows, value.rows)
+            shared_items.note_shared(interpreter, rows, value.rows)
         return Items(rows, rows.dims[0], rows.dims[0], weak, inner, object())
-    return new_list(expressions.items_of(interpreter, value))
+    return new_list(unpacking.items_of(interpreter, value))

@@ -15,6 +15,8 @@ from ..ir.expressions import Const, Load
 from ..rules.compositions import deques
 from . import list_rows, list_types, lists_of_none, optional
 from .arithmetic import cast_value
+from .numpy.creation import array_of
+from .numpy.indexing import arange_of
 from .types import ScalarType
 from .values import ArrayValue, Indexed, Items, Layout, Nested, Range, Static, TupleValue, axes, whole
 
@@ -34,9 +36,7 @@ def as_values(interpreter: Interpreter, value: Any) -> Any:
     if optional.is_optional(value):
         value = optional.unless_none(interpreter.build, value, optional.IN_NUMPY)
     if isinstance(value, TupleValue) and deques.is_one(value.kind):
-        from .calls_in_place import call_composition
-
-        return as_values(interpreter, call_composition(interpreter, deques.items_of, [value], {}))
+        return as_values(interpreter, interpreter.call_composition(deques.items_of, [value], {}))
     if isinstance(value, Items):
         value = lists_of_none.all_set(interpreter, value)
         inner = value.inner
@@ -55,7 +55,7 @@ def as_values(interpreter: Interpreter, value: Any) -> Any:
             )
         return _as_narrow(interpreter, value, array_of_items(interpreter, value))
     if isinstance(value, Indexed) and not isinstance(value.count, Const):
-        from .comprehensions import collected
+        from .filled_lists import collected
 
         return as_values(interpreter, collected(interpreter, value))
     if isinstance(value, TupleValue) and any(isinstance(item, (Items, TupleValue)) for item in value.items):
@@ -95,8 +95,6 @@ def as_operand(interpreter: Interpreter, value: Any) -> Any:
     if isinstance(value, Static) and isinstance(value.value, range):
         value = Range(*(affine.integer(part) for part in (value.value.start, value.value.stop, value.value.step)))
     if isinstance(value, Range):
-        from .numpy.indexing import arange_of
-
         return arange_of(interpreter.build, value)
     if isinstance(value, TupleValue) and any(isinstance(item, Range) for item in value.items):
         value = replace(value, items=tuple(as_operand(interpreter, item) for item in value.items))
@@ -112,3 +110,9 @@ def not_its_memory(interpreter: Interpreter, given: list[Any], made: Any) -> Any
     if build.in_composition or not isinstance(made, ArrayValue) or not isinstance(made.element, Load):
         return made
     return whole(build.materialize(made, copy=True)) if build.root(made.element.array) in roots else made
+
+
+def as_array(interpreter: Interpreter, value: Any) -> Any:
+    if isinstance(value, TupleValue):
+        return array_of(interpreter.build, as_values(interpreter, value), None)
+    return as_values(interpreter, value)

@@ -18,53 +18,14 @@ from ..errors import place as error_place
 from ..ir import affine
 from ..ir.expressions import BOOL, Array, Axis, Const, Expr, Load, negated
 from ..ir.nodes import If, Raise, Store
-from . import list_parts, list_types
+from . import list_parts, list_types, shared_items
 from .arithmetic import cast
-from .optional import NOTHING, OPTIONAL
-from .types import ScalarType
-from .values import ArrayValue, Items, Layout, Nested
+from .list_rows import places_of, row_of_list, row_of_places
+from .optional import OPTIONAL
+from .values import ArrayValue, Items, Layout
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
-    from .list_rows import Row
-
-FLAG = ScalarType(BOOL, True)
-
-
-def is_nothing(value: Any) -> bool:
-    return isinstance(value, Items) and value.inner == NOTHING
-
-
-def is_flagged(inner: Any) -> bool:
-    return isinstance(inner, Layout) and inner.kind is OPTIONAL
-
-
-def in_common(interpreter: Interpreter, rows: list[Row]) -> list[Row]:
-    """Rows of which some hold None: all with a flag."""
-    if not any(is_flagged(row.inner) for row in rows):
-        return rows
-    return [_flagged(interpreter, row) for row in rows if row.inner != NOTHING] or rows[:1]
-
-
-def _flagged(interpreter: Interpreter, row: Row) -> Row:
-    from .list_rows import places_of, row_of_places
-
-    if is_flagged(row.inner):
-        return row
-    places = list(places_of(row))
-    match row.inner:
-        case None:
-            part: Any = row.dims
-        case Layout():
-            part, count = row.inner, len(list(list_parts.leaves(row.inner)))
-            places *= count // len(places)
-        case Nested():
-            interpreter.build.refuse("a list of None in which lists are put whose length is only known at run time")
-        case kind:
-            count = row.dims[0].value  # type: ignore[attr-defined]
-            part, places = Layout(kind, ((),) * count), places * (count // len(places))
-    layout = Layout(OPTIONAL, ((), part))
-    return row_of_places([FLAG, *places], (list_parts.width_of(layout),), layout, row.dtype)
 
 
 def fill(interpreter: Interpreter, rows: Array, value: Items, start: Expr) -> None:
@@ -72,7 +33,7 @@ def fill(interpreter: Interpreter, rows: Array, value: Items, start: Expr) -> No
     build, one = interpreter.build, Const(rows.dtype.type(1).item(), rows.dtype)
     zero = Const(rows.dtype.type(0).item(), rows.dtype)
     count = build.pin(value.length)
-    if is_nothing(value):
+    if list_parts.is_nothing(value):
         build.each((count, rows.dims[1]), lambda index: Store(rows, (affine.add(start, index[0]), index[1]), zero))
         return
     dims, held = value.rows.dims[1:], Load(value.rows, tuple(Axis(k) for k in range(value.rows.ndim)))
@@ -87,14 +48,11 @@ def all_set(interpreter: Interpreter, value: Any) -> Any:
     """A list, of which no item may be None here, without flags; anything else as it is."""
     if isinstance(value, Items) and _is_of_rows_with_flags(value.inner):
         return _rows_all_set(interpreter, value)
-    if not (isinstance(value, Items) and is_flagged(value.inner)):
+    if not (isinstance(value, Items) and list_parts.is_flagged(value.inner)):
         return value
-    from . import put_in_rows
-    from .list_rows import places_of, row_of_list
-
     build = interpreter.build
     count = build.pin(value.length)
-    if is_nothing(value):
+    if list_parts.is_nothing(value):
         build.refuse("all items of the list are None here", "put something in its places first:  ys[i] = y")
     _refuse_none(interpreter, value.rows, count, affine.ZERO)
     _, part = value.inner.parts
@@ -107,7 +65,7 @@ def all_set(interpreter: Interpreter, value: Any) -> Any:
     is_number = is_array and not dims  # which its array may have more digits for
     element = cast(element, kinds[0].dtype) if is_array and not is_number else element
     own = build.materialize(ArrayValue((count, *dims), element), "items", copy=True)
-    put_in_rows.note_shared(interpreter, own, value.rows)
+    shared_items.note_shared(interpreter, own, value.rows)
     list_types.note_places(
         interpreter, own, value, range(1, 1 + len(list(list_parts.leaves(part)))), None if is_array else part
     )
@@ -135,8 +93,6 @@ def _is_of_rows_with_flags(inner: Any) -> bool:
 
 def _rows_all_set(interpreter: Interpreter, value: Items) -> Items:
     """[[y, 2.0], …] where y may be None: the numbers alone."""
-    from .list_rows import places_of, row_of_list, row_of_places
-
     build, count = interpreter.build, interpreter.build.pin(value.length)
     (held,) = row_of_list(interpreter, value)
     kinds = places_of(held)

@@ -20,7 +20,7 @@ from . import (
     growing_lists,
     identities,
     item_views,
-    list_rows,
+    joined_numbers,
     list_types,
     lists,
     lists_as_arrays,
@@ -45,12 +45,11 @@ from .attempts import (
     Relisted,
     Several,
     Unlike,
-    Widen,
 )
 from .first_apart import FirstApart
 from .flow import RESULT
 from .handed_on import exchange, in_parallel, permuted, shape_known_ahead, steady_dims
-from .joined_numbers import ItemTypes, is_as, join_scalars, types_of
+from .joined_numbers import ItemTypes, Widen, is_as, join_scalars, types_of
 from .loop_head import handle_of
 from .types import ScalarType
 from .values import (
@@ -250,7 +249,7 @@ class _Comparison:
     def compare_numbers(self, name: str, entry: Items, end: Items) -> None:
         """Another list of as many numbers has the name."""
         before, after = map(lists_as_arrays.kind_of_numbers, (entry, end))
-        joined = list_rows.common_place((before, after))
+        joined = joined_numbers.common_place((before, after))
         if joined.dtype != np.result_type(entry.rows.dtype, end.rows.dtype):  # they are held in a wider array
             self.compare_lengths(name, entry, end)
             return

@@ -17,12 +17,13 @@ from ..rules.compositions import python
 from ..rules.names import MATH
 from . import (
     calls_in_place,
-    expressions,
+    known_values,
     lists_as_arrays,
     lists_of_none,
     operators,
     python_raises,
     special_methods,
+    unpacking,
 )
 from .arithmetic import cast, elementwise
 from .joined_numbers import small_types, types_of_any
@@ -47,12 +48,12 @@ if TYPE_CHECKING:
 def convert(interpreter: Interpreter, dtype: np.dtype, args: list[Any]) -> Any:
     """np.float32(x) and its like."""
     value = args[0] if args else constant(0)
-    operators.refuse_template(interpreter, value)
+    known_values.refuse_template(interpreter, value)
     if isinstance(value, Static) and isinstance(value.value, str):
         value = _read(interpreter, dtype.type, value.value)
     if isinstance(value, Scalar):
         return Scalar(cast(value.expr, dtype))
-    return functions.astype(interpreter.build, operators.as_array(interpreter, value), Static(dtype))
+    return functions.astype(interpreter.build, lists_as_arrays.as_array(interpreter, value), Static(dtype))
 
 
 def math_function(interpreter: Interpreter, target: Any, args: list[Any]) -> Any:
@@ -93,9 +94,9 @@ def to_int(interpreter: Interpreter, op: str, args: list[Any]) -> Any:
     build = interpreter.build
     if args and op in WRITTEN and (said := special_methods.called(interpreter, args[0], WRITTEN[op], *args[1:])):
         return said
-    operators.refuse_template(interpreter, *args)
+    known_values.refuse_template(interpreter, *args)
     if op == "trunc" and args and isinstance(args[0], Static) and isinstance(args[0].value, str):
-        return _read(interpreter, int, *map(operators.plain, args))
+        return _read(interpreter, int, *map(known_values.plain, args))
     value = number_of(interpreter, args[0] if args else constant(0))
     _refuse_complex(interpreter, value, "an integer part")
     if len(args) == 2 and not (isinstance(args[1], Static) and args[1].value is None):  # round(x, digits)
@@ -131,7 +132,7 @@ def number_of(interpreter: Interpreter, value: Any) -> Scalar:
 
 
 def to_float(interpreter: Interpreter, value: Any = None) -> Any:
-    operators.refuse_template(interpreter, value)
+    known_values.refuse_template(interpreter, value)
     if isinstance(value, Static) and isinstance(value.value, str):
         return _read(interpreter, float, value.value)
     number = number_of(interpreter, value if value is not None else constant(0.0))
@@ -148,7 +149,7 @@ def _read(interpreter: Interpreter, kind: Callable[..., Any], *said: Any) -> Any
 
 
 def to_complex(interpreter: Interpreter, real: Any = None, imag: Any = None) -> Any:
-    operators.refuse_template(interpreter, real)
+    known_values.refuse_template(interpreter, real)
     if isinstance(real, Static) and isinstance(real.value, str) and imag is None:
         return _read(interpreter, complex, real.value)
     return complex_numbers.to_complex(interpreter.build, real, imag)
@@ -178,7 +179,7 @@ def choose_extremum(op: str) -> Callable[..., Any]:
             if isinstance(value, ArrayValue) and value.ndim == 1:
                 found = reductions.extremum(build, value, op="maximum" if op == "max" else "minimum")
                 return Scalar(found.expr, weak=True) if is_weak and isinstance(found, Scalar) else found
-            args = tuple(expressions.items_of(interpreter, value))
+            args = tuple(unpacking.items_of(interpreter, value))
             if not args and default is not None:
                 return default
             if not args:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..ir.expressions import Expr
-from . import expressions, identities
+from . import changes, identities
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -53,7 +53,7 @@ def nothing_changes(interpreter: Interpreter, node: ast.expr | None = None) -> I
     finally:
         interpreter.build.items_on_demand -= 1
     now = identities.held(interpreter)
-    memory = (item for item in expressions.changed_since(interpreter.build, mark) if isinstance(item, str))
+    memory = (item for item in changes.changed_since(interpreter.build, mark) if isinstance(item, str))
     if any(now.get(identity, value) != value for identity, value in before.items()) or any(memory):
         if node is not None:
             interpreter.at(node)

@@ -17,10 +17,10 @@ from ..ir.expressions import BOOL, INT64, Call, Const, Expr, both, negated
 from ..ir.nodes import If, Raise
 from ..rules.names import OPERATORS as ARITHMETIC
 from . import (
-    attributes,
     binding,
-    computed_attributes,
     containers,
+    known_values,
+    library_objects,
     lists,
     lists_as_arrays,
     one_of,
@@ -29,10 +29,12 @@ from . import (
     records,
     sets,
     special_methods,
+    texts,
 )
 from .arithmetic import cast, elementwise
 from .numpy import products
-from .types import DictKind, RecordKind
+from .numpy.shapes import only_element
+from .types import RecordKind
 from .types_that_decide import note_results
 from .values import (
     ArrayValue,
@@ -41,9 +43,7 @@ from .values import (
     OneOf,
     Range,
     Scalar,
-    Slice,
     Static,
-    Template,
     TupleValue,
     Unusable,
     constant,
@@ -67,12 +67,15 @@ OPERATORS: dict[type[ast.AST], str] = {**ARITHMETIC, ast.MatMult: "matmul"}
 
 def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
     build = interpreter.build
-    x, y = (attributes.as_made_here(interpreter, value) for value in (x, y))
+    x, y = (library_objects.as_made_here(interpreter, value) for value in (x, y))
     special = special_methods.operation(interpreter, op, x, y)
     if special is not None:
         return special
     if isinstance(x, (ArrayValue, Range)) and isinstance(y, (ArrayValue, Range)) and type(x) is not type(y):
-        x, y = (as_array(interpreter, lists.copied(interpreter, v)) if isinstance(v, Range) else v for v in (x, y))
+        x, y = (
+            lists_as_arrays.as_array(interpreter, lists.copied(interpreter, v)) if isinstance(v, Range) else v
+            for v in (x, y)
+        )
     if op == "matmul":
         return note_results(build, "matmul", "", [x, y], products.matrix_product(build, x, y, name="@"))
     if op == "mod" and isinstance(x, Static) and isinstance(x.value, str):
@@ -128,28 +131,18 @@ def _refuse_other_numbers(interpreter: Interpreter, x: Scalar, y: Scalar) -> Non
 
 def _text_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
     """ "-" * 10, "n = %d" % n: of numbers that are only known at run time, a message shows the place."""
-    from . import texts
-
     if op == "mod":
-        refuse_template(interpreter, x)
+        known_values.refuse_template(interpreter, x)
     if op == "mod" and not texts.is_known((x, y)):
         return Static(texts.percent(interpreter, x.value, y))
     try:
-        return constant(PYTHON_OPERATORS[op](plain(x), plain(y)))
+        return constant(PYTHON_OPERATORS[op](known_values.plain(x), known_values.plain(y)))
     except Exception as problem:
         return interpreter.build.refuse(str(problem), error=ArgumentError)
 
 
-def as_array(interpreter: Interpreter, value: Any) -> Any:
-    if isinstance(value, TupleValue):
-        from .numpy.creation import array_of
-
-        return array_of(interpreter.build, lists_as_arrays.as_values(interpreter, value), None)
-    return lists_as_arrays.as_values(interpreter, value)
-
-
 def _tuple_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
-    if sets.is_set(x) or sets.is_set(y):
+    if records.is_set(x) or records.is_set(y):
         return sets.computed(interpreter, op, x, y)
     if records.is_dict(x) and records.is_dict(y) and op == "bitor":
         return replace(records.with_items(x, records.as_dict(x) | records.as_dict(y)), identity=object())
@@ -177,7 +170,9 @@ def _tuple_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
             return replace(lists.repeated(interpreter, parts, count), kind=tuple, identity=None)
     is_numpys = any(isinstance(v, ArrayValue) or (isinstance(v, Scalar) and not v.weak and op != "mul") for v in (x, y))
     if is_numpys:  # which makes an array of the other one
-        return elementwise(interpreter.build, op, [as_array(interpreter, v) for v in (x, y)], python=True)
+        return elementwise(
+            interpreter.build, op, [lists_as_arrays.as_array(interpreter, v) for v in (x, y)], python=True
+        )
     return interpreter.build.refuse(
         f"{op} is not defined on these lists or tuples", "make an array of them:  np.array(t)"
     )
@@ -189,18 +184,18 @@ def unary(interpreter: Interpreter, op: ast.unaryop, value: Any) -> Any:
         if known is not None:
             return constant(not known)
         return Scalar(negated(truth(interpreter, value)), weak=True)
-    name, value = OPERATORS[type(op)], attributes.as_made_here(interpreter, value)
+    name, value = OPERATORS[type(op)], library_objects.as_made_here(interpreter, value)
     said = special_methods.called(interpreter, value, f"__{special_methods.NAMES.get(name, name)}__")
     if said is not None:
         return said
     if isinstance(value, Scalar) and value.dtype == BOOL and value.weak and name != "invert":
         value = Scalar(cast(value.expr, INT64), weak=True)
-    return elementwise(interpreter.build, name, (as_array(interpreter, value),), python=True)
+    return elementwise(interpreter.build, name, (lists_as_arrays.as_array(interpreter, value),), python=True)
 
 
 def truth(interpreter: Interpreter, value: Any) -> Expr:
     """The condition that a value is when tested."""
-    value = computed_attributes.as_it_is_now(interpreter, value)
+    value = records.as_it_is_now(interpreter, value)
     known = static_truth(value)
     if known is not None:
         return Const(known, BOOL)
@@ -220,8 +215,6 @@ def truth(interpreter: Interpreter, value: Any) -> Expr:
     if isinstance(value, Items):
         return Call("ne", (value.length, affine.ZERO), BOOL)
     if isinstance(value, ArrayValue):
-        from .numpy.shapes import only_element
-
         value = only_element(
             interpreter.build, value, "only an array of one element has a truth value", "use .any() or .all()"
         )
@@ -261,37 +254,3 @@ def static_truth(value: Any) -> bool | None:
         case Closure():
             return True
     return None
-
-
-def refuse_template(interpreter: Interpreter, *values: Any) -> None:
-    if any(isinstance(value, Static) and isinstance(value.value, Template) for value in values):
-        interpreter.build.refuse(
-            "a text of numbers that are only known at run time is for messages", "compare the numbers"
-        )
-
-
-def is_known(value: Any) -> bool:
-    """Is it a Python object now, with nothing in it that is known at run time only?"""
-    match value:
-        case TupleValue(items=items):
-            return all(map(is_known, items))
-        case Slice(start=start, stop=stop, step=step):
-            return all(part is None or is_known(part) for part in (start, stop, step))
-        case Scalar():
-            return value.is_constant
-    return isinstance(value, Static) and not isinstance(value.value, Template)
-
-
-def plain(value: Any) -> Any:
-    """The Python object behind a value that is known."""
-    match value:
-        case Static(value=item):
-            return item
-        case Scalar(expr=Const(value=number)):
-            return number
-        case TupleValue(items=items, kind=kind):
-            plain_items = [plain(item) for item in items]
-            return kind(*plain_items) if isinstance(kind, DictKind) else (list if kind is list else tuple)(plain_items)
-        case Slice(start=start, stop=stop, step=step):
-            return slice(*(None if part is None else plain(part) for part in (start, stop, step)))
-    return value

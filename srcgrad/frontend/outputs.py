@@ -9,6 +9,8 @@ import numpy as np
 
 from ..ir import affine
 from ..ir.expressions import Array, Call, Const, Dim, Expr, Var, is_inexact
+from ..ir.show import text
+from ..ir.walk import rewrite
 from .types import ArrayType, ChosenKind, DictKind, ListKind, RecordKind, ScalarType, StaticType, TextKind, TupleType
 from .values import ArrayValue, Scalar, TupleValue
 
@@ -113,9 +115,6 @@ def describe_output(outputs: Any, shapes: dict[str, tuple[int, ...]] | None = No
 
 
 def _dims_text(dims: tuple[Expr, ...], shapes: dict[str, tuple[int, ...]] | None) -> str:
-    from ..ir.show import text
-    from ..ir.walk import rewrite
-
     def known(node: Expr) -> Expr:
         if isinstance(node, Dim) and node.array in (shapes or {}):
             return affine.integer((shapes or {})[node.array][node.axis])

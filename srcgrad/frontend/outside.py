@@ -11,6 +11,8 @@ of a closure, an object with the name of an attribute) say so in `holder`.
 from __future__ import annotations
 
 import builtins
+import enum
+import inspect
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +20,8 @@ from types import CellType, FunctionType, ModuleType
 from typing import Any, Protocol
 
 import numpy as np
+
+from .source import unwrap
 
 LIBRARIES = ("numpy", "math", "cmath", "scipy")  # modules that stay what they are
 
@@ -280,3 +284,31 @@ def holds_arrays(value: Any) -> bool:
     elif not isinstance(value, (tuple, list)):
         return isinstance(value, np.ndarray)
     return any(map(holds_arrays, value))
+
+
+def is_lasting(owner: Any) -> bool:
+    """Are its attributes what they are for good: is it of a library, of an enumeration, a value of Python's own?"""
+    if inspect.ismodule(owner):
+        return owner.__name__.split(".")[0] in LIBRARIES
+    kind = owner if isinstance(owner, type) else type(owner)
+    return not isinstance(owner, (FunctionType, CellType)) and (
+        issubclass(kind, enum.Enum) or kind.__module__.split(".")[0] in ("builtins", "numba", *LIBRARIES)
+    )
+
+
+def may_change(value: Any) -> bool:
+    """Is it an object of the user's, or does it hold one, of which Python may say something else at a later call?"""
+    if type(value) is dict:
+        value = [*value, *value.values()]
+    return any(map(may_change, value)) if type(value) in (tuple, list) else not is_lasting(value)
+
+
+def is_users(target: Any) -> bool:
+    plain = unwrap(target) if callable(target) else target
+    return inspect.isfunction(plain) and not _is_library(plain)
+
+
+def _is_library(function: Any) -> bool:
+    """NumPy's and SciPy's own Python functions are rules of ours, or nobody's."""
+    module = (getattr(function, "__module__", None) or "").split(".")[0]
+    return module in ("numpy", "scipy", "math", "cmath", "builtins")

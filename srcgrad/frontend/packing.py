@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..ir.expressions import BOOL, Const
 from . import list_types, lists_as_arrays, one_of
+from .frames import Frame
 from .joined_numbers import several, types_of
 from .liveness import assigned
 from .types import ArrayType, ScalarType
@@ -156,8 +157,6 @@ class Unpack:
             case ("again", number):
                 return self.closures[number]
             case ("closure", number, _, _, defaults, seen):
-                from .interpret import Frame
-
                 node = self.nodes[number]
                 root = node.frame
                 while root.function is None and root.parent is not None:
@@ -172,8 +171,6 @@ class Unpack:
 
 def starter(source: Source, function: Any, shape: Any, around: Any, pack: Pack) -> Callable[..., Any]:
     def start(interpreter: Interpreter, leaves: list[Any]) -> Any:
-        from .interpret import Frame
-
         unpack = Unpack(pack, leaves, interpreter.build)
         env = {name: unpack.unpack(part) for name, part in shape[1]}
         parent = unpack.unpack(around).frame if around is not None else None

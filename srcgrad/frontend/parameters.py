@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ArgumentError, SrcgradError
 from ..ir import affine
 from ..ir.expressions import BOOL, Call, is_inexact
-from . import choices, lists
+from . import branches, list_items, lists
 from .attempts import restore, save
 from .outside import holds_arrays
 from .source import signature_of
@@ -165,11 +165,11 @@ def up_to(interpreter: Interpreter, unpacked: Unpacked, needed: int, defaults: d
         problem += f": {keeps[0]!r} must be known when the function is compiled, so it keeps its default"
     lists.check_length(interpreter, "lt", held, affine.integer(needed), problem)
     lists.check_length(interpreter, "gt", held, affine.integer(most), problem)
-    item = lambda k: lists.item_at(interpreter, held, affine.integer(k))
+    item = lambda k: list_items.item_at(interpreter, held, affine.integer(k))
 
     def item_or_default(k: int, default: Any) -> Any:
         is_there = Call("gt", (held.length, affine.integer(k)), BOOL)
-        return choices.either(interpreter, is_there, lambda: item(k), lambda: default, ())
+        return branches.either(interpreter, is_there, lambda: item(k), lambda: default, ())
 
     return [*map(item, range(needed)), *(item_or_default(k, defaults[n]) for k, n in enumerate(taken, needed))]
 

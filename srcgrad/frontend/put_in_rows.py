@@ -19,13 +19,13 @@ from ..ir.nodes import Alloc, If, Raise, Store
 from . import (
     common_lengths,
     identities,
-    item_fields,
     item_views,
     list_parts,
     list_types,
     lists_as_arrays,
     lists_of_none,
-    operators,
+    optional,
+    shared_items,
 )
 from .aliases import arrays_of, is_seen_elsewhere, note_twins
 from .arithmetic import cast
@@ -52,11 +52,11 @@ def fill(
     build = interpreter.build
     if (
         isinstance(value, Items)
-        and lists_of_none.is_flagged(inner)
-        and not (lists_of_none.is_flagged(value.inner) and not lists_of_none.is_nothing(value))
+        and list_parts.is_flagged(inner)
+        and not (list_parts.is_flagged(value.inner) and not list_parts.is_nothing(value))
     ):
-        if inner != lists_of_none.NOTHING:
-            if not lists_of_none.is_nothing(value):
+        if inner != optional.NOTHING:
+            if not list_parts.is_nothing(value):
                 list_types.note_joined(interpreter, rows, value, inner)
             lists_of_none.fill(interpreter, rows, value, start)
         return
@@ -70,13 +70,13 @@ def fill(
         build.each(held.dims, lambda index: Store(rows, place(index), cast(held.at(index), rows.dtype)))
         list_types.note_joined(interpreter, rows, value, inner)
         is_second = rows.name in build.all_twins(build.root(value.rows))
-        note_shared(interpreter, rows, value.rows)
+        shared_items.note_shared(interpreter, rows, value.rows)
         build.rows_of_one |= {rows.name} if is_second or build.root(value.rows) in build.rows_of_one else set()
         if isinstance(inner, Layout):
             item_views.note_kinds(interpreter, rows, inner)
             build.fields.note_copied(build.root(value.rows), rows.name)
             if is_second:
-                item_fields.note_held_twice(interpreter, rows)
+                shared_items.note_held_twice(interpreter, rows)
         return
     for k, item in enumerate(value.items):
         put(interpreter, rows, affine.add(start, affine.integer(k)), item, inner, is_sure=True)
@@ -86,9 +86,9 @@ def put(interpreter: Interpreter, rows: Array, place: Expr, item: Any, inner: An
     """rows[place] = item"""
     build = interpreter.build
     if isinstance(inner, Layout):
-        list_parts.put(interpreter, rows, place, item, inner, is_sure)
+        _put_parts(interpreter, rows, place, item, inner, is_sure)
         return
-    identities.give_away(interpreter, item, rows)
+    shared_items.give_away(interpreter, item, rows)
     list_types.note_put(interpreter, rows, item, inner, is_sure)
     if isinstance(item, Scalar):
         build.emit(Store(rows, (place,), cast(item.expr, rows.dtype)))
@@ -98,7 +98,7 @@ def put(interpreter: Interpreter, rows: Array, place: Expr, item: Any, inner: An
     value = (
         lists_as_arrays.array_of_items(interpreter, item)
         if isinstance(item, Items)
-        else operators.as_array(interpreter, item)
+        else lists_as_arrays.as_array(interpreter, item)
     )
     value = common_lengths.with_lengths(build, value, rows.dims[1:])
     place = build.capture(place, "k")
@@ -125,7 +125,7 @@ def note_put(interpreter: Interpreter, rows: Array, value: ArrayValue) -> None:
     build = interpreter.build
     if not build.in_composition and (value.handle is not None or value.is_window):
         if any(_is_held_twice(interpreter, rows, build.root(array)) for array in arrays_of(value)):
-            item_fields.note_one_array(interpreter, rows)
+            shared_items.note_one_array(interpreter, rows)
     note_held(interpreter, rows, value)
 
 
@@ -172,9 +172,32 @@ def note_held(interpreter: Interpreter, rows: Array, value: Any) -> None:
                 interpreter.build.twin(rows, seen)
 
 
-def note_shared(interpreter: Interpreter, copy: Array, rows: Array) -> None:
-    """Two lists of the same arrays, where we have copies of these."""
-    if rows.ndim > 1 and not interpreter.build.in_composition:
-        interpreter.build.twin(copy, rows)
-        if interpreter.build.root(rows) in interpreter.build.rows_of_one:
-            interpreter.build.rows_of_one.add(copy.name)
+def _put_parts(
+    interpreter: Interpreter, rows: Array, place: Expr, item: TupleValue, layout: Layout, is_sure: bool = False
+) -> None:
+    """rows[place] = item"""
+    build = interpreter.build
+    if layout == optional.NOTHING:
+        return
+    if optional.is_none(item):
+        build.emit(Store(rows, (place, affine.ZERO), Const(rows.dtype.type(0).item(), rows.dtype)))
+        return
+    if layout.kind is optional.OPTIONAL:
+        item = optional.as_optional(item, item)
+    build.in_items.add(build.root(rows))
+    item_views.note_kinds(interpreter, rows, layout)
+    for part in (*identities.parts_within(item), item):
+        shared_items.give_away(interpreter, part, rows)
+    place = build.capture(place, "k")
+    start: Expr = affine.ZERO
+    list_types.note_put(interpreter, rows, item, layout, is_sure)
+    shared_items.note_arrays(interpreter, rows, list(list_parts.fields_in(item)))
+    for part, dims in zip(list_parts.parts_of(item), list_parts.leaves(layout), strict=True):
+        value = part if isinstance(part, ArrayValue) else ArrayValue((), part.expr)
+        if isinstance(part, ArrayValue) and not part.ndim:
+            shared_items.note_without_axes(interpreter, rows, part)
+        value = common_lengths.with_lengths(build, value, dims)
+        list_parts.refuse_inexact(build, value, rows)
+        at = lambda index, start=start, dims=dims: (place, affine.add(start, list_parts.place_in(index, dims)))
+        store_array(interpreter, rows, value, at, is_number=isinstance(part, Scalar))
+        start = affine.add(start, affine.product(dims))

@@ -11,8 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, KeyArgumentError
-from . import expressions, identities, records
-from .types import SETS, DictKind
+from . import identities, records, unpacking
 from .values import NONE, TupleValue, constant, new_set
 
 if TYPE_CHECKING:
@@ -39,10 +38,6 @@ ON_THE_SPOT = {
 OF_ONE_ITEM = ("add", "discard", "remove")
 
 
-def is_set(value: Any) -> bool:
-    return isinstance(value, TupleValue) and isinstance(value.kind, DictKind) and value.kind.cls in SETS
-
-
 def display(interpreter: Interpreter, values: Iterable[Any]) -> TupleValue:
     """{a, b}"""
     return new_set([records.key_of(interpreter, value) for value in values])
@@ -57,12 +52,12 @@ def made_of(cls: type) -> Callable[..., Any]:
 
 
 def _keys(interpreter: Interpreter, value: Any) -> list[Any]:
-    return [records.key_of(interpreter, item) for item in expressions.items_of(interpreter, value)]
+    return [records.key_of(interpreter, item) for item in unpacking.items_of(interpreter, value)]
 
 
 def computed(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
     """s | t, s <= t, s == t"""
-    if not (is_set(x) and is_set(y)):
+    if not (records.is_set(x) and records.is_set(y)):
         if op in ("eq", "ne"):
             return constant(op == "ne")
         interpreter.build.refuse(f"{op} is not defined on a set and something else", error=ArgumentError)

@@ -11,7 +11,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..rules.compositions import python
-from . import calls, calls_in_place, expressions, list_types, lists_as_arrays, operators, put_in_rows, special_methods
+from . import (
+    calls_in_place,
+    known_values,
+    list_types,
+    lists_as_arrays,
+    shared_items,
+    special_methods,
+    unpacking,
+)
 from .attempts import restore, save
 from .values import NONE, ArrayValue, Items, Scalar, constant, new_list
 
@@ -48,15 +56,15 @@ def in_order(interpreter: Interpreter, value: Any, *, key: Any = None, reverse: 
     """sorted(xs): now where the items are constants, else by a sort of the keys at run time."""
     if isinstance(reverse, Scalar) and not reverse.is_constant:
         interpreter.build.refuse("reverse= must be known when the function is compiled", "sort, and take [::-1]")
-    backwards = reverse is not None and bool(operators.plain(reverse))
+    backwards = reverse is not None and bool(known_values.plain(reverse))
     saved = save(interpreter)
-    items = expressions.known_items(interpreter, value)
+    items = unpacking.known_items(interpreter, value)
     if items is not None:
-        made = [item if key is None else calls.apply(interpreter, key, [item], {}) for item in items]
+        made = [item if key is None else interpreter.call(key, [item], {}) for item in items]
         for item in made:
             special_methods.refuse_object(interpreter, item, "the order", "__lt__")
-            operators.refuse_template(interpreter, item)
-        keys = _deciding([operators.plain(item) for item in made])
+            known_values.refuse_template(interpreter, item)
+        keys = _deciding([known_values.plain(item) for item in made])
         if any(isinstance(k, (tuple, list)) and not _is_plain(k) for k in keys) and not _are_rows(keys):
             interpreter.build.refuse(
                 "items or keys that are lists, or tuples of more than numbers, which are only known at run time",
@@ -71,7 +79,7 @@ def in_order(interpreter: Interpreter, value: Any, *, key: Any = None, reverse: 
     made = calls_in_place.call_function(interpreter, python.ordered, [given, key or NONE, constant(backwards)], {})
     made = replace(made, weak=value.weak) if is_wider else made
     if isinstance(made, Items) and isinstance(value, Items):
-        put_in_rows.note_shared(interpreter, made.rows, value.rows)
+        shared_items.note_shared(interpreter, made.rows, value.rows)
         if made.inner == value.inner:  # (of a list with None, the items that are none)
             list_types.note_part(interpreter, made.rows, value, is_whole=True)
             list_types.note_moved(interpreter, made)

@@ -37,10 +37,8 @@ def own(value: Any, name: str) -> FunctionType | None:
 
 def called(interpreter: Interpreter, value: Any, name: str, *args: Any) -> Any | None:
     """What the method says, if there is one."""
-    from .calls import apply
-
     found = own(value, name)
-    out = None if found is None else apply(interpreter, Static(found), [value, *args], {})
+    out = None if found is None else interpreter.call(Static(found), [value, *args], {})
     return None if isinstance(out, Static) and out.value is NotImplemented else out
 
 

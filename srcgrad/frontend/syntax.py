@@ -6,6 +6,7 @@ What stands for an operator, or for how a name is used, is no node of its own he
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -37,4 +38,19 @@ def walk(node: ast.AST) -> list[ast.AST]:
     return out
 
 
-__all__ = ["below", "walk"]
+def copied(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """The statements, with loops and branches of their own."""
+    out: list[ast.stmt] = []
+    for stmt in body:
+        if isinstance(stmt, (ast.If, ast.For, ast.While)):
+            stmt = _like(stmt)
+            stmt.body, stmt.orelse = copied(stmt.body), copied(stmt.orelse)
+        out.append(stmt)
+    return out
+
+
+def _like(stmt: Any) -> Any:
+    kind: Any = type(stmt)
+    new = kind.__new__(kind)
+    new.__dict__.update(stmt.__dict__)
+    return new

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..ir.expressions import INT64, Const
-from . import expressions, identities, list_rows, list_types, lists, lists_as_arrays, operators
+from . import expressions, identities, joined_numbers, list_rows, list_types, lists, lists_as_arrays, operators
 from .arithmetic import cast
 from .numpy import indexing
 from .types import ScalarType
@@ -99,9 +99,9 @@ def _with_number(row: list_rows.Row, column: int | None, value: Scalar) -> list_
     places = list(list_rows.places_of(row))
     if row.inner is list and column is not None and isinstance(width, Const) and -width.value <= column < width.value:
         places = places if len(places) == width.value else places * width.value
-        places[column] = list_rows.common_place((places[column], own))
+        places[column] = joined_numbers.common_place((places[column], own))
     else:
-        places = [list_rows.common_place((place, own)) for place in places]
+        places = [joined_numbers.common_place((place, own)) for place in places]
     return list_rows.row_of_places(places, row.dims, row.inner, np.result_type(row.dtype, value.dtype))
 
 

@@ -5,15 +5,13 @@ f"s {x.sum():.3f} for {len(x)} of {name}"     →     Template("s {:.3f} for {} 
 
 from __future__ import annotations
 
-import ast
 import itertools
 import re
 import string
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..ir.walk import variables
-from . import binding, expressions, operators
+from . import binding, known_values, unpacking
 from .values import ArrayValue, Scalar, Static, Template, TupleValue
 
 if TYPE_CHECKING:
@@ -22,20 +20,6 @@ if TYPE_CHECKING:
 CONVERSIONS: dict[str, Callable[[Any], Any]] = {"r": repr, "s": str, "a": ascii, "": lambda value: value}
 # %(key)-5.2f: what Python's % looks for in a text
 FIELD = re.compile(r"%(?P<key>\([^)]*\))?(?P<how>[#0\- +]*(?:\d+)?(?:\.\d+)?[hlL]?[diouxXeEfFgGcrsa%])")
-
-
-def joined(interpreter: Interpreter, node: ast.JoinedStr) -> str:
-    """An f-string."""
-    pieces: list[str] = []
-    for part in node.values:
-        if isinstance(part, ast.FormattedValue):
-            value = expressions.evaluate(interpreter, part.value)
-            spec = joined(interpreter, part.format_spec) if isinstance(part.format_spec, ast.JoinedStr) else ""
-            pieces.append(piece(interpreter, value, chr(part.conversion) if part.conversion > 0 else "", spec))
-        else:
-            assert isinstance(part, ast.Constant)
-            pieces.append(str(part.value))
-    return Template.of(pieces)
 
 
 def piece(interpreter: Interpreter, value: Any, conversion: str = "", spec: str = "") -> str:
@@ -47,20 +31,13 @@ def piece(interpreter: Interpreter, value: Any, conversion: str = "", spec: str 
         case Static(value=Template() as text):
             return Template.of([text, Template("", whole=how in ("", "!s"))])
         case Scalar() if not value.is_constant:
-            return Template(f"{{{how}}}", (as_it_is_now(interpreter, value),))
+            return Template(f"{{{how}}}", (binding.for_later(interpreter, value),))
         case TupleValue(items=items, kind=kind) if kind in (tuple, list):
             return _sequence([piece(interpreter, item, "r") for item in items], kind)
         case Scalar() | Static():
             return _formatted(interpreter, value, conversion, spec)
     what = "array" if isinstance(value, ArrayValue) else type(value).__name__.lower()
     return Template(f"{{{{{what}}}}}", whole=False)
-
-
-def as_it_is_now(interpreter: Interpreter, value: Scalar) -> Scalar:
-    """A number for a field: no loop or branch behind the text may assign its variable."""
-    now = binding.bind_item(interpreter, "t", value)
-    interpreter.build.pinned |= variables(now.expr)
-    return now
 
 
 def apart(text: Template) -> list[Any]:
@@ -101,8 +78,8 @@ def format_text(interpreter: Interpreter, text: str, args: list[Any], kwargs: di
     """text.format(*args, **kwargs)"""
     given: dict[Any, Any] = dict(enumerate(args)) | kwargs
     if is_known(given.values()):
-        plain = list(map(operators.plain, args))
-        named = {name: operators.plain(value) for name, value in kwargs.items()}
+        plain = list(map(known_values.plain, args))
+        named = {name: known_values.plain(value) for name, value in kwargs.items()}
         return interpreter.said(text, lambda: text.format(*plain, **named), [*plain, *named.values()])
     numbers = itertools.count()
     pieces: list[str] = []
@@ -116,7 +93,7 @@ def format_text(interpreter: Interpreter, text: str, args: list[Any], kwargs: di
 
 def join(interpreter: Interpreter, text: str, parts: Any) -> str:
     """text.join(parts)"""
-    items = [operators.plain(item) for item in expressions.items_of(interpreter, parts)]
+    items = [known_values.plain(item) for item in unpacking.items_of(interpreter, parts)]
     if not all(isinstance(item, str) for item in items):
         interpreter.build.refuse("join takes texts", "make texts of them:  str(y)")
     return Template.of([part for item in items for part in (text, item)][1:])

@@ -15,7 +15,19 @@ from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Expr, both, either, negated, select
 from ..ir.nodes import If, Raise
 from ..ir.walk import loads
-from . import comparisons, expressions, identities, list_rows, lists, one_of, operators, records
+from . import (
+    comparisons,
+    dicts,
+    identities,
+    known_values,
+    list_rows,
+    lists,
+    lists_as_arrays,
+    one_of,
+    operators,
+    records,
+    unpacking,
+)
 from .aliases import arrays_of, value_leaves
 from .arithmetic import cast
 from .joined_numbers import types_of_any
@@ -72,7 +84,7 @@ def _copy_of_item(interpreter: Interpreter, owner: TupleValue, place: Scalar) ->
     """One of several arrays: a copy, which is not read any more once any of them, or it, is written."""
     build = interpreter.build
     number = Scalar(cast(place.expr, INT64), place.weak)  # True is the second, not a mask
-    picked = indexing.subscript(build, operators.as_array(interpreter, owner), [number])
+    picked = indexing.subscript(build, lists_as_arrays.as_array(interpreter, owner), [number])
     copy = build.materialize(picked, "item", copy=True)
     for item in owner.items:
         for load in loads(item.element):
@@ -82,10 +94,10 @@ def _copy_of_item(interpreter: Interpreter, owner: TupleValue, place: Scalar) ->
 
 def item(interpreter: Interpreter, owner: TupleValue, at: Any) -> Any:
     """xs[i], d[key]"""
-    if records.is_dict(owner) and not operators.is_known(at):
+    if records.is_dict(owner) and not known_values.is_known(at):
         return under_key(interpreter, owner.kind.keys, owner.items, at)
     if records.is_dict(owner):
-        return records.item(interpreter, owner, at)
+        return dicts.item(interpreter, owner, at)
     if isinstance(at, Slice):
         given = [part for part in (at.start, at.stop, at.step) if part is not None]
         if any(static_int(part) is None for part in given):
@@ -102,8 +114,8 @@ def item(interpreter: Interpreter, owner: TupleValue, at: Any) -> Any:
         interpreter.build.refuse("a tuple or list is indexed by an integer or a slice", error=ArgumentError)
     if number is None:
         if isinstance(at, Scalar) and owner.items and all(isinstance(v, Scalar) for v in owner.items):
-            array = operators.as_array(interpreter, owner)
-            value = expressions.element(array, cast(at.expr, INT64))
+            array = lists_as_arrays.as_array(interpreter, owner)
+            value = unpacking.element(array, cast(at.expr, INT64))
             if len({v.weak for v in owner.items}) > 1:
                 interpreter.build.either.add(value.expr)
             return Scalar(value.expr, all(v.weak for v in owner.items), types_of_any(interpreter.build, owner.items))

@@ -100,9 +100,7 @@ def _like(interpreter: Interpreter, own: ArrayRule, values: list[Any]) -> ArrayV
     if isinstance(own.result, str):
         like = values[own.parameters.index(own.result)]
     else:
-        from .calls import apply
-
-        like = array_or_number(interpreter.build, apply(interpreter, Static(own.result), values, {}))
+        like = array_or_number(interpreter.build, interpreter.call(Static(own.result), values, {}))
     if not isinstance(like, ArrayValue) or like.ndim == 0 or like.dtype.kind != "f":
         interpreter.build.refuse(
             f"result= of {own.__name__} gives no array of float32 or float64", "for a number:  result=float",

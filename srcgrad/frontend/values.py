@@ -541,3 +541,12 @@ class Template(str):
         return Template.of([self] * count)
 
     __rmul__ = __mul__
+
+
+@dataclass(frozen=True)
+class MadeException:
+    """An exception: its class, and what that was called with."""
+
+    error: type[BaseException]
+    given: tuple[Any, ...] = ()
+    named: tuple[tuple[str, Any], ...] = ()

@@ -35,11 +35,9 @@ def of_one_type(interpreter: Interpreter, value: Any) -> Any:
 
 def types_of_results(interpreter: Interpreter, function: Any, given: TupleValue, named: TupleValue) -> Any:
     """The dtypes of what a function makes of these; nothing of that is done."""
-    from .calls import apply
-
     saved = save(interpreter)
     kwargs = dict(zip(named.kind.keys, named.items, strict=True))
-    made = of_one_type(interpreter, apply(interpreter, function, list(given.items), kwargs))
+    made = of_one_type(interpreter, interpreter.call(function, list(given.items), kwargs))
     restore(interpreter, saved)
     parts = made.items if isinstance(made, TupleValue) and made.kind is tuple else (made,)
     return Static(tuple(getattr(part, "dtype", None) for part in parts))

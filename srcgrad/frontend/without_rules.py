@@ -8,7 +8,6 @@ np.union1d(i, j)             →   External: NumPy's own function, which no deri
 from __future__ import annotations
 
 import inspect
-import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,9 +15,9 @@ import numpy as np
 from ..errors import ArgumentError, UnsupportedError
 from ..ir.expressions import Array, Dim, Var
 from ..ir.nodes import External
-from . import operators
+from . import known_values, lists_as_arrays
 from .arguments import SUPPORTED
-from .numpy.table import nearest
+from .numpy.table import name_of, nearest
 from .outside import Fixed
 from .types_that_decide import note_results
 from .values import ArrayValue, Scalar, Static, TupleValue, constant, whole
@@ -29,30 +28,6 @@ if TYPE_CHECKING:
 PLAIN_CLASSES = (np.finfo, np.iinfo, np.dtype)  # evaluated when the function is compiled
 RANDOM = ("rng", "random_state", "seed")  # arguments of functions that draw random numbers
 OF_THE_SYSTEM = ("os", "posix", "nt", "shutil", "subprocess", "time", "io", "_io")  # modules with effects outside
-
-
-def name_of(target: Any) -> str:
-    name = getattr(target, "__name__", None) or repr(target)
-    module = getattr(target, "__module__", None) or ""
-    if isinstance(owner := getattr(target, "__self__", None), np.ufunc):
-        return f"{name_of(owner)}.{name}"
-    if module.startswith("scipy.stats") and not (inspect.isfunction(target) or isinstance(target, type)):
-        of = "" if owner is None else f".{name}"
-        return f"scipy.stats.{type(target if owner is None else owner).__name__.removesuffix('_gen')}{of}"
-    if "Rotation" in getattr(target, "__qualname__", "") and module.startswith("scipy.spatial.transform"):
-        return f"scipy.spatial.transform.{target.__qualname__}"
-    if module == "scipy.spatial.distance":
-        return f"{module}.{name}"
-    if module.split(".")[0] == "scipy" or (isinstance(target, np.ufunc) and not hasattr(np, name)):
-        parts = (module or "scipy.special").split(".")[:2]  # scipy.linalg, whichever file it is in
-        if parts[-1].startswith("_"):
-            shown = (m for m in sys.modules if m.startswith("scipy.") and m.count(".") == 1 and "._" not in m)
-            parts = [next((m for m in shown if getattr(sys.modules[m], name, None) is target), ".".join(parts))]
-        return ".".join([*parts, name])
-    if isinstance(target, np.ufunc) or module.split(".")[0] == "numpy":
-        inner = module.split(".")[1:] if module.startswith("numpy.") and not module.startswith("numpy._") else []
-        return ".".join(["np", *inner, name])
-    return f"{module}.{name}" if module in ("math", "cmath") else name
 
 
 NEWTON = "take Newton's steps:  u = u - np.linalg.solve(jacobian(u), f(u)); for one number there are newton and brentq"
@@ -89,8 +64,8 @@ def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict
     """Not ours: evaluated now where everything is known, else refused with the nearest name that we have."""
     refuse_masked(interpreter, target)
     given = (*args, *kwargs.values())
-    values = [operators.plain(v) for v in given]
-    if all(map(operators.is_known, given)) and callable(target):
+    values = [known_values.plain(v) for v in given]
+    if all(map(known_values.is_known, given)) and callable(target):
         if any(hasattr(value, "__next__") for value in values) or does_otherwise(target):
             interpreter.build.refuse(
                 f"{name_of(target)} does something else each time", "call it outside, and hand it in"
@@ -163,7 +138,7 @@ def external(interpreter: Interpreter, target: Any, name: str, args: list[Any]) 
             and arg.kind in (list, tuple)
             and all(isinstance(item, Scalar) for item in arg.items)
         ):
-            arg = operators.as_array(interpreter, arg)
+            arg = lists_as_arrays.as_array(interpreter, arg)
         match arg:
             case ArrayValue():
                 samples.append(np.ones((2,) * arg.ndim, arg.dtype))

@@ -21,7 +21,7 @@ from ..builder import Builder
 from ..types_that_decide import same_answer
 from ..values import ArrayValue, Scalar, TupleValue, constant
 from . import creation
-from .table import METHODS, array_or_number, flag, rule
+from .table import METHODS, also_into, array_or_number, flag, rule
 
 
 def real(build: Builder, value: Any) -> Any:
@@ -62,8 +62,6 @@ def imag_function(build: Builder, val: Any) -> Any:
 
 @rule(np.conjugate)
 def conjugate(build: Builder, x: Any, out: Any = None) -> Any:
-    from .table import also_into
-
     x = array_or_number(build, x)
     return also_into(build, out, elementwise(build, "conj" if x.dtype.kind == "c" else "pos", (x,)), core=0)
 

@@ -12,7 +12,7 @@ from ...ir import affine
 from ...ir.expressions import BOOL, INT64, Call, Const, is_inexact
 from ...rules.compositions.registry import handed
 from ...rules.names import FUNCTIONS, OPERAND_DTYPES, UFUNCS
-from ..arithmetic import HALF, cast, cast_value, elementwise, is_out_of_bounds, refuse_half
+from ..arithmetic import HALF, broadcast, cast, cast_value, elementwise, is_out_of_bounds, refuse_half
 from ..builder import Builder
 from ..joined_numbers import are_joined
 from ..types_that_decide import of_one_type
@@ -125,8 +125,6 @@ def where(build: Builder, condition: Any, x: Any = None, y: Any = None) -> Any:
     x, y = cast_value(x, dtype), cast_value(y, dtype)
     if all(isinstance(v, Scalar) for v in (condition, x, y)):
         return Scalar(Call("select", (condition.expr, x.expr, y.expr), dtype))
-    from ..arithmetic import broadcast
-
     dims, elements = broadcast(build, [condition, x, y])
     return ArrayValue(dims, Call("select", tuple(elements), dtype))
 

@@ -29,6 +29,7 @@ from ..arithmetic import (
 from ..builder import Builder
 from ..types_that_decide import check_index, check_write
 from ..values import ArrayValue, Range, Scalar, Slice, Static, TupleValue, remap, run_of, whole
+from .creation import arange, array_of
 from .masks import Positions, check_mask, mask_positions, spread_out
 from .slices import as_integer, is_negative, normalize
 
@@ -123,14 +124,10 @@ def is_copied(items: Sequence[Any]) -> bool:
 
 
 def builder_array(builder: Builder, item: TupleValue) -> Any:
-    from .creation import array_of
-
     return array_of(builder, item, None)
 
 
 def arange_of(builder: Builder, item: Range) -> ArrayValue:
-    from .creation import arange
-
     return arange(builder, [Scalar(part) for part in (item.start, item.stop, item.step)], INT64)
 
 

@@ -32,6 +32,7 @@ from ...ir.expressions import (
     select,
 )
 from ...ir.nodes import AddTo, Assign, ForEach, If, Raise, Rule, Spread, Stmt, Store
+from ...ir.walk import substitute
 from .. import reduced_before
 from ..arithmetic import cast, cast_value, elementwise, imaginary_part, real_part
 from ..builder import Builder
@@ -404,8 +405,6 @@ def _set(place: Var | Load, value: Expr) -> Stmt:
 
 
 def _store_all(builder: Builder, job: Reduction, target: Var | Load, element: Expr) -> None:
-    from ...ir.walk import substitute
-
     if isinstance(target, Var):
         builder.emit(Assign(target, element))
         return

@@ -6,6 +6,8 @@ A function is a rule of the frontend (`@rule`), or a composition of others (`rul
 from __future__ import annotations
 
 import difflib
+import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -38,13 +40,35 @@ def rule(*functions: Any, method: str | None = None) -> Callable[[Handler], Hand
     return register
 
 
+def name_of(target: Any) -> str:
+    name = getattr(target, "__name__", None) or repr(target)
+    module = getattr(target, "__module__", None) or ""
+    if isinstance(owner := getattr(target, "__self__", None), np.ufunc):
+        return f"{name_of(owner)}.{name}"
+    if module.startswith("scipy.stats") and not (inspect.isfunction(target) or isinstance(target, type)):
+        of = "" if owner is None else f".{name}"
+        return f"scipy.stats.{type(target if owner is None else owner).__name__.removesuffix('_gen')}{of}"
+    if "Rotation" in getattr(target, "__qualname__", "") and module.startswith("scipy.spatial.transform"):
+        return f"scipy.spatial.transform.{target.__qualname__}"
+    if module == "scipy.spatial.distance":
+        return f"{module}.{name}"
+    if module.split(".")[0] == "scipy" or (isinstance(target, np.ufunc) and not hasattr(np, name)):
+        parts = (module or "scipy.special").split(".")[:2]  # scipy.linalg, whichever file it is in
+        if parts[-1].startswith("_"):
+            shown = (m for m in sys.modules if m.startswith("scipy.") and m.count(".") == 1 and "._" not in m)
+            parts = [next((m for m in shown if getattr(sys.modules[m], name, None) is target), ".".join(parts))]
+        return ".".join([*parts, name])
+    if isinstance(target, np.ufunc) or module.split(".")[0] == "numpy":
+        inner = module.split(".")[1:] if module.startswith("numpy.") and not module.startswith("numpy._") else []
+        return ".".join(["np", *inner, name])
+    return f"{module}.{name}" if module in ("math", "cmath") else name
+
+
 LIKE = 0.75  # of 1, for two names that are the same
 
 
 def nearest(name: str) -> str | None:
     """The supported function of the same module whose name is most like this one, if one is."""
-    from ..without_rules import name_of
-
     module, _, last = name.rpartition(".")
     names = {name_of(function).rpartition(".") for function in (*TABLE, *COMPOSITIONS)}
     found = difflib.get_close_matches(last, sorted(other for of, _, other in names if of == module), 1, LIKE)
