@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -110,6 +111,25 @@ def test_interp_of_small_integers_and_beside_nan(function: Callable[..., Any]) -
     with_nan = np.array([0.0, 100.0, np.nan])
     if function is interp_of_numbers:
         np.testing.assert_array_equal(f(x, with_nan, fp), function(x, with_nan, fp))
+
+
+@pytest.mark.parametrize("function", INTERPS)
+def test_interp_beside_infinities_and_of_float32(function: Callable[..., Any]) -> None:
+    f, inf = grad(function, jit=False), np.inf
+    x = np.array([-1.0, 0.0, 0.3, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, inf, -inf])
+    points = [0.0, 1.0, 2.0, 3.0], [-inf, 0.0, 1.0, inf], [0.0, 1.0, inf, inf], [-inf, -inf, 0.0, 1.0]
+    heights = [0.0, inf, 1.0, 2.0], [inf, inf, 1.0, -inf], [0.0, inf, -inf, 2.0], [3.0, 1.0, 2.0, 5.0], [2.0] * 4
+    for xp, fp in itertools.product(map(np.array, points), map(np.array, heights)):
+        np.testing.assert_array_equal(f(x, xp, fp), function(x, xp, fp), err_msg=str((xp, fp)))
+    _, xp_b, fp_b = f.backward(x[1:3], np.array(points[0]), np.array([1.0, 3.0, inf, inf]), np.ones(2))
+    np.testing.assert_allclose(fp_b, [1.7, 0.3, 0, 0])
+    np.testing.assert_allclose(xp_b, [-3.4, -0.6, 0, 0])
+    _, _, fp_b = f.backward(x[5:7], np.array(points[1]), np.array(heights[3]), np.ones(2))  # beyond the last but inf
+    np.testing.assert_array_equal(fp_b, [0, 0, 2, 0])
+    xp, fp = np.sort(np.random.default_rng(1).normal(size=(2, 7)).astype(np.float32))
+    np.testing.assert_array_equal(f(xp, xp, fp), fp.astype(float))  # and at its last point: all digits of it
+    between = (xp[1:] + xp[:-1]) / 2
+    np.testing.assert_allclose(f(between, xp, fp), function(between, xp, fp), rtol=1e-14)
 
 
 def doses_in_their_order(x, y):

@@ -69,16 +69,20 @@ def interpolated(x, xp, fp, left, right):
     high = np.minimum(low + 1, n - 1)
     width = wide(xp[high]) - wide(xp[low])
     rise = wide(fp[high]) - wide(fp[low])
-    line = rise / np.where(width == 0, 1, width) * (x - xp[low]) + fp[low]
-    inside = np.where(place < n - 1, line, fp[-1] + np.where(width > 0, line - fp[-1], 0.0))
+    slope = rise / np.where(width == 0, np.inf, width)
+    near = np.where(place < n - 1, low, high)
+    lost = np.isnan(slope * (x - xp[near]) + fp[near])  # beside inf: NumPy tries from the other end then
+    level = lost & ((x == xp[near]) | (fp[low] == fp[high]))
+    near = np.where(lost & ~level, high, near)
+    inside = np.where(level, 0, slope * (x - xp[near])) + fp[near]
     below = np.where(x < xp[0], fp[0] if left is None else left, inside)
     result = np.where(x > xp[-1], fp[-1] if right is None else right, below)
     return np.where(np.isnan(x) & (n > 1), x, result)  # of one point NumPy asks whether x is below or above
 
 
 def wide(a):
-    """Of float64, as NumPy computes: differences of small integers would wrap."""
-    return a if a.dtype.kind in "fc" else a.astype(np.float64)
+    """Of 64 bits, as NumPy computes: differences of small integers would wrap, those of float32 lose digits."""
+    return a.astype(np.complex128 if a.dtype.kind == "c" else np.float64)
 
 
 def last_up_to(xp, x):
