@@ -52,6 +52,7 @@ INTERNAL = {
     "clip_low",
     "clip_high",
     "sinc_slope",
+    "per_square",
     "trigamma",
     "round_to",
     "stop_gradient",

@@ -66,8 +66,8 @@ WRITTEN = {
     "gcd": "{0} * math.gcd(int(4 * {1}), 6)", "lcm": "{0} * math.lcm(int(4 * {1}), 6)",
 }
 # met in slopes of others only, or in functions that are no single primitive
-INTERNAL = ("trigamma", "sinc_slope", "exprel_slope", "log1p_ratio_slope", "exponent", "stop_gradient", "steady",
-            "follow", "wrap_low", "wrap_high",
+INTERNAL = ("trigamma", "sinc_slope", "per_square", "exprel_slope", "log1p_ratio_slope", "exponent", "stop_gradient",
+            "steady", "follow", "wrap_low", "wrap_high",
             "eval_jacobi", "eval_genlaguerre", "eval_chebyu")
 SCALAR_ONLY = [op for op, text in WRITTEN.items() if re.search(r"\b(if|math|int|max|min|float64|abs)\b", text)]
 # fmt: on
@@ -191,6 +191,9 @@ def written_value(op: str, point: tuple[Any, ...]) -> Any:
     if op == "sinc_slope":
         u = np.longdouble("3.14159265358979323846") * point[0]
         return np.pi * (np.cos(u) - np.sin(u) / u) / u
+    if op == "per_square":
+        x, y = map(np.longdouble, point)
+        return x / (x * x + y * y)
     if op == "ldexp":
         return point[0] * 2.0 ** point[1]
     return spelled(WRITTEN[op], [p if isinstance(p, np.generic) else np.longdouble(p) for p in point])

@@ -117,7 +117,9 @@ def _complex_literal(value: complex) -> ast.expr:
 
 ORDER = {"eq", "ne", "lt", "le", "gt", "ge", "not", "and", "or", "select"}
 TOTAL = (
-    KERNELS | ORDER | {"add", "sub", "mul", "neg", "abs", "cast", "maximum", "minimum", "max", "min", "sign", "sqrt"}
+    KERNELS
+    | ORDER
+    | {"add", "sub", "mul", "neg", "abs", "cast", "maximum", "minimum", "max", "min", "sign", "sqrt", "per_square"}
 )
 independent: ContextVar[bool] = ContextVar("_independent", default=False)  # iterations of the loop around
 vectorises: ContextVar[bool] = ContextVar("_vectorises", default=False)  # … which fill vector registers

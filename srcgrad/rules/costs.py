@@ -15,7 +15,7 @@ KERNELS = frozenset(
     )
 )  # fmt: skip  # `runtime.vector_math` has these, for loops that vectorise; elsewhere the C library's are quicker
 ONE_BY_ONE = frozenset(("exp", "exp2", "expm1", "sinh", "cosh"))  # but for these, where the next one need not wait
-ARITHMETIC = frozenset(("modulus", "phase"))  # written out, by `runtime.complex_numbers`
+ARITHMETIC = frozenset(("modulus", "phase", "per_square"))  # written out, by `runtime.complex_numbers` and `special`
 
 
 def cost(call: Call) -> int:

@@ -118,6 +118,13 @@ def _log_sum(x: Expr, y: Expr, exp: str, log1p: Callable[[Expr], Expr]) -> Expr:
     return select(compare("eq", x, y), x + log1p(number(1.0, x)), high + log1p(call(exp, low - high)))
 
 
+def _per_square(x: Expr, y: Expr) -> Expr:
+    is_larger = less(call("abs", y), call("abs", x))
+    larger, smaller = select(is_larger, x, y), select(is_larger, y, x)
+    ratio = smaller / larger
+    return select(is_larger, number(1.0, x), ratio) / (larger * (1.0 + ratio * ratio))
+
+
 def _sinc(x: Expr) -> Expr:
     u = math.pi * x
     return select(compare("eq", x, 0.0), number(1.0, x), call("sin", u) / u)
@@ -214,6 +221,7 @@ INSTEAD: dict[str, Callable[..., Expr]] = {
     "rad2deg": lambda x: x * (180 / math.pi),
     "logaddexp": lambda x, y: _log_sum(x, y, "exp", lambda r: call("log1p", r)),
     "logaddexp2": lambda x, y: _log_sum(x, y, "exp2", lambda r: call("log1p", r) * (1 / math.log(2))),
+    "per_square": _per_square,
     "sinc": _sinc,
     "sinc_slope": _sinc_slope,
     "expit": _expit,

@@ -232,15 +232,6 @@ def inside_unit(x: Expr, slope: Expr) -> Expr:
     return slope if x.dtype.kind == "c" else pick(less(1.0, call("abs", x)), NAN, slope)
 
 
-def arctan2_slopes(y: Expr, x: Expr) -> tuple[Expr, Expr]:
-    """x and -y over x*x + y*y, by the smaller over the larger one: squares would overflow, and vanish."""
-    x_is_larger = less(call("abs", y), call("abs", x))
-    larger, smaller = select(x_is_larger, x, y), select(x_is_larger, y, x)
-    ratio = smaller / larger
-    length = larger * (1.0 + ratio * ratio)
-    return pick(x_is_larger, 1.0, ratio) / length, -(pick(x_is_larger, ratio, 1.0) / length)
-
-
 def arcsinh_slope(x: Expr, out: Expr) -> Expr:
     slope = 1.0 / call("sqrt", x * x + 1.0)
     if x.dtype.kind == "c":
@@ -385,10 +376,14 @@ PRIMITIVES: dict[str, Primitive] = {
     "arccos":      Primitive("np.arccos({})",  (lambda x, out: -(1.0 / call("sqrt", (1.0 - x) * (1.0 + x))),), (UNIT,),
                              {(1.0,): (-INF,), (-1.0,): (-INF,), (2.0,): (NAN,)}, singular=True, cost=20),
     "arctan":      Primitive("np.arctan({})",  (lambda x, out: 1.0 / (1.0 + x * x),),      (REAL,), cost=20),
-    "arctan2":     Primitive("np.arctan2({}, {})", (lambda y, x, out: arctan2_slopes(y, x)[0],
-                                                    lambda y, x, out: arctan2_slopes(y, x)[1]), (REAL, REAL),
+    "arctan2":     Primitive("np.arctan2({}, {})", (lambda y, x, out: call("per_square", x, y),
+                                                    lambda y, x, out: -call("per_square", y, x)), (REAL, REAL),
                              {(0.0, 0.0): (NAN, NAN), (0.0, -1.0): (-1.0, 0.0), (3e-200, 4e-200): (1.6e199, -1.2e199),
                               (-3e200, 4e200): (1.6e-201, 1.2e-201), (INF, 1.0): (0.0, 0.0)}, singular=True, cost=25),
+    "per_square":  Primitive("per_square({}, {})",  # x / (x*x + y*y)
+                             (lambda x, y, out: call("square", call("per_square", y, x)) - out * out,
+                              lambda x, y, out: -2.0 * (out * call("per_square", y, x))), (POSITIVE, REAL),
+                             {(0.0, 0.0): (NAN, NAN), (0.0, 2.0): (0.25, 0.0)}, singular=True, cost=12),
     "sinh":        Primitive("np.sinh({})", (lambda x, out: call("cosh", x),), (REAL,), singular=True, cost=20),
     "cosh":        Primitive("np.cosh({})", (lambda x, out: call("sinh", x),), (REAL,), singular=True, cost=20),
     "tanh":        Primitive("np.tanh({})",    (lambda x, out: 1.0 - out * out,),          (REAL,), cost=20),

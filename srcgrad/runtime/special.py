@@ -25,6 +25,7 @@ __all__ = [
     "int_fmod",
     "int_power",
     "log_gamma",
+    "per_square",
     "round_to",
     "shift_left",
     "shift_right",
@@ -120,6 +121,15 @@ def sinc_slope(x: Any) -> Any:
         series = 1 - t * (1 / 10 - t * (1 / 280 - t * (1 / 15120 - t * (1 / 1330560 - t / 172972800))))
         return type(x)(-np.pi / 3 * u * series)
     return type(x)(np.pi * (np.cos(u) - np.sin(u) / u) / u)
+
+
+@linked
+def per_square(x: Any, y: Any) -> Any:
+    """x / (x*x + y*y), by the smaller over the larger one: squares would overflow, and vanish."""
+    is_larger = abs(x) >= abs(y)
+    larger, smaller = (x, y) if is_larger else (y, x)
+    ratio = np.divide(smaller, larger)  # nan of two zeros, in plain Python too
+    return np.divide(type(x)(1.0) if is_larger else ratio, larger * (type(x)(1.0) + ratio * ratio))
 
 
 @linked
