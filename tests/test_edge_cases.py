@@ -310,12 +310,54 @@ def clipped_by_the_norm(x, limit):
     return np.sum(x + ((x - x) * scale) ** 2)
 
 
-@pytest.mark.parametrize("program", [damped, clipped_by_the_norm])
+def clipped_one_by_one(x, limit):
+    longest = np.sqrt(np.sum((x - x) ** 2))
+    y = x.copy()
+    for i in range(x.size):
+        y[i] += ((x[i] - x[i]) * min(1.0, limit / longest)) ** 2
+    return np.sum(y)
+
+
+def clipped_rows(x, limit):
+    lengths, y = np.sqrt((x - x) ** 2), np.sum(x)
+    for i in range(x.size):
+        for j in range(2):
+            y += (j * (x[i] - x[i]) * min(1.0, limit / lengths[i])) ** 2
+    return y
+
+
+@pytest.mark.parametrize("program", [damped, clipped_by_the_norm, clipped_one_by_one, clipped_rows])
 def test_what_lost_in_a_choice_passes_no_infinite_slope(program: Callable[..., Any]) -> None:
     """A step that has become zero is not shortened: 1 won over limit / 0, whatever the choice is multiplied by."""
     by_x, by_limit = grad(program, jit=False).backward(array(1.0, 2.0), 0.5)
     assert by_x.tolist() == [1.0, 1.0]
     assert by_limit == 0.0
+
+
+@pytest.mark.parametrize("program", [clipped_by_the_norm, clipped_one_by_one, clipped_rows])
+def test_what_lost_passes_none_in_a_function_that_is_differentiated(program: Callable[..., Any]) -> None:
+    f = grad(program, jit=False)
+
+    def slopes(x, limit):
+        by_x, by_limit = f.backward(x, limit)
+        return np.sum(by_x) + by_limit
+
+    assert grad(slopes, jit=False)(array(1.0, 2.0), 0.5) == 2.0
+
+
+def which_counts_differs(x):
+    longest, y = np.sqrt(x[0]), 0.0
+    for i in range(x.size):
+        y += (x[i] - 1.0) * np.maximum(longest, x[i])
+    return y
+
+
+@pytest.mark.parametrize("x", [(4.0, 1.5, 3.0), (0.25, 2.0, -1.0), (0.25, -1.0, 2.0)])
+def test_what_lost_in_one_iteration_counts_in_another(x: tuple[float, ...]) -> None:
+    step = 1e-6
+    up, down = which_counts_differs(array(x[0] + step, *x[1:])), which_counts_differs(array(x[0] - step, *x[1:]))
+    got = grad(which_counts_differs, jit=False).backward(array(*x))[0]
+    assert got == pytest.approx((up - down) / (2 * step), rel=1e-7)
 
 
 def test_a_factor_that_vanishes() -> None:

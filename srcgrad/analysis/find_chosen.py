@@ -6,7 +6,8 @@ The cotangent of d may vanish by sin(t), so it does not tell what was left out. 
 hold, an infinite slope of d is left out of the adjoint.
 
 It is asked where d is computed.  So the readers have to be in the same iteration, or in another loop over the same
-range, and what the condition reads must be the same there.  What can't be asked there is taken to hold.
+range, and what the condition reads must be the same there.  Loops around the readers alone don't matter to a condition
+that is the same in all their iterations.  What can't be asked there is taken to hold.
 """
 
 from __future__ import annotations
@@ -75,10 +76,15 @@ class _Chosen:
 
 
 class _At:
-    """How to ask for what a reader asks for where the value is computed: `moved` are the indices of its loops."""
+    """How to ask for what a reader asks for where the value is computed: `moved` are the indices of its loops.
 
-    def __init__(self, read: Read, made: Made, reads: Reads, common: Around, moved: dict[Var, Var]) -> None:
-        self.read, self.reads, self.common, self.moved = read, reads, common, moved
+    `free`: those of loops in all of whose iterations it reads the same element.
+    """
+
+    def __init__(
+        self, read: Read, made: Made, reads: Reads, common: Around, moved: dict[Var, Var], free: set[Var]
+    ) -> None:
+        self.read, self.reads, self.common, self.moved, self.free = read, reads, common, moved, free
         self.place, self.stmt, around = made
         self.inner = read.around[len(common) :]
         self.loops = {id(item) for item in (*around[len(common) :], *self.inner) if isinstance(item, Stmt)}
@@ -92,21 +98,21 @@ class _At:
         others = [item for item in read.around[len(common) :] if isinstance(item, While)]
         if read.place <= place or others or len(outer) < len(around) - len(common):
             return None
+        mine, loops = {loop.index for loop in outer}, {loop.index for loop in theirs}
         if isinstance(stmt, Assign):
-            return None if outer or theirs else cls(read, made, reads, common, {})
+            return None if outer else cls(read, made, reads, common, {}, loops)
         if read.load is None or read.load.array != stmt.array:
             return None
-        mine, loops = {loop.index for loop in outer}, {loop.index for loop in theirs}
         moved: dict[Var, Var] = {}
         for here, index in zip(stmt.index, read.load.index, strict=True):
             if isinstance(here, Var) and here in mine and isinstance(index, Var) and index in loops:
                 moved[index] = here
             elif here != index or loops & variables(index):
                 return None
-        if moved.keys() != loops or {*moved.values()} != mine:
+        if {*moved.values()} != mine:
             return None
-        asked = cls(read, made, reads, common, moved)
-        return asked if asked.is_over_the_same(outer, theirs) else None
+        asked = cls(read, made, reads, common, moved, loops - moved.keys())
+        return asked if asked.is_over_the_same(outer, [loop for loop in theirs if loop.index in moved]) else None
 
     def is_over_the_same(self, outer: list[For], theirs: list[For]) -> bool:
         ranges = {loop.index: (loop.start, loop.stop, loop.step) for loop in outer}
@@ -124,7 +130,8 @@ class _At:
         for named, side in way:
             condition = self.spelled_out(named)
             moved = substitute(condition, self.moved)
-            if not self.is_as_it_was(_without(condition, self.read.load or itself, Const(0.0, itself.dtype))):
+            others = _without(condition, self.read.load or itself, Const(0.0, itself.dtype))
+            if variables(others) & self.free or not self.is_as_it_was(others):
                 break
             out.append((_without(moved, itself, self.stmt.value), side))
         return tuple(dict.fromkeys(out))
