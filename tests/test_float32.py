@@ -141,3 +141,40 @@ def test_what_python_makes_of_its_floats_takes_the_dtype_of_an_array(function: A
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
     assert found.dtype == wanted.dtype
     check_grad(grad(function, jit=False, wrt="x"), x.astype(float), 0.7)
+
+
+TOTALS = [
+    lambda x, y: np.sum(x, axis=0, out=y),
+    lambda x, y: x.mean(0, out=y),
+    lambda x, y: np.prod(x, 0, None, y),
+    lambda x, y: np.add.reduce(x, out=y),
+    lambda x, y: np.cumsum(x[0], out=y),
+    lambda x, y: np.nanmean(np.where(x > 0.3, x, np.nan), axis=0, out=y),
+    lambda x, y: np.std(x, axis=0, out=y),
+    lambda x, y: np.prod(np.arange(1, 61).reshape(20, 3), axis=0, out=y),  # which wraps in int64
+]
+
+
+@pytest.mark.parametrize("into", TOTALS)
+def test_totals_into_an_array_of_more_digits_have_these(into) -> None:
+    x = np.array([[0.7, 1.3, 0.4], [0.9, 0.25, 1.6]], np.float32)
+
+    def f(x):
+        y = np.zeros(3)
+        into(x, y)
+        return y * y
+
+    np.testing.assert_allclose(grad(f, jit=False)(x), f(x), rtol=1e-14)
+    check_grad(grad(f, jit=False), x.astype(np.float64))
+    assert grad(f, jit=False).backward(x, np.ones(3)).dtype == np.float32
+
+
+def joined(x, i):
+    return (x[i] if i >= 0 else 0.1) / 3
+
+
+def test_a_number_of_either_precision_is_of_float32() -> None:
+    f, x = grad(joined, jit=False), np.array([0.5, 0.7], np.float32)
+    assert f(x, 1) == joined(x, 1)
+    assert f(x, 1).dtype == f(x, -1).dtype == np.float32
+    assert f(x, -1) == np.float32(0.1) / np.float32(3)  # Python's is 0.1 / 3, with all digits

@@ -27,6 +27,7 @@ from .table import (
     array_or_number,
     as_array,
     axis_number,
+    dtype_of_total,
     dtype_or_none,
     flag,
     rule,
@@ -191,7 +192,9 @@ def _reduce(combine: str, kernel: Handler) -> Handler:
         initial: Any = None,
         where: Any = None,
     ) -> Any:
-        more = {} if absent(dtype) else {"dtype": dtype_or_none(build, dtype)}
+        a = a if absent(out) else as_array(build, a)
+        wanted = dtype_of_total(build, dtype, a, out)
+        more = {} if wanted is None else {"dtype": wanted}
         result = masked.reduced(build, kernel, combine, a, axis, flag(keepdims), initial, where, **more)
         return also_into(build, out, result)
 
@@ -213,8 +216,9 @@ def mean(
     *,
     where: Any = None,
 ) -> Any:
-    result = masked.mean(build, a, axis, flag(keepdims), where, dtype_or_none(build, dtype))
-    return also_into(build, out, result)
+    a = a if absent(out) else as_array(build, a)
+    wanted = dtype_of_total(build, dtype, a, None if a.dtype.kind in "iub" else out)  # whole numbers have float64
+    return also_into(build, out, masked.mean(build, a, axis, flag(keepdims), where, wanted))
 
 
 def _extremum(op: str) -> Handler:

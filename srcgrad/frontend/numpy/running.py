@@ -23,7 +23,7 @@ from ..arithmetic import cast_value, elementwise
 from ..builder import Builder
 from ..values import ArrayValue, Scalar, follows_order, remap, whole
 from . import reductions, shapes
-from .table import TABLE, absent, also_into, array_or_number, as_array, dtype_or_none, flag, rule
+from .table import TABLE, absent, also_into, array_or_number, as_array, dtype_of_total, dtype_or_none, flag, rule
 
 # What a ufunc is called as a primitive, where it reduces and accumulates.
 REDUCING: dict[np.ufunc, str] = {
@@ -87,7 +87,7 @@ def _along(build: Builder, a: Any, axis: Any) -> tuple[ArrayValue, int]:
 def _cumulative(function: Any, ufunc: np.ufunc) -> Callable[..., Any]:
     def handler(build: Builder, a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         value, number = _along(build, a, axis)
-        wanted = dtype_or_none(build, dtype) or function(np.empty(0, value.dtype)).dtype
+        wanted = dtype_of_total(build, dtype, value, out) or function(np.empty(0, value.dtype)).dtype
         return also_into(build, out, accumulate(build, ufunc, value, number, wanted))
 
     return handler
@@ -107,7 +107,7 @@ def _cumulative_of_the_standard(ufunc: np.ufunc) -> Callable[..., Any]:
             message = "For arrays which have more than one dimension ``axis`` argument is required."
             build.refuse(message, error=ValueArgumentError)
         value, number = _along(build, x, axis)
-        wanted = dtype_or_none(build, dtype) or np.cumsum(np.empty(0, value.dtype)).dtype
+        wanted = dtype_of_total(build, dtype, value, out) or np.cumsum(np.empty(0, value.dtype)).dtype
         initial = Const(wanted.type(ufunc.identity).item(), wanted) if flag(include_initial) else None
         return also_into(build, out, accumulate(build, ufunc, value, number, wanted, initial))
 
@@ -128,7 +128,7 @@ def _accumulate(ufunc: np.ufunc) -> Callable[..., Any]:
         if value.ndim == 0:
             build.refuse("cannot accumulate on a scalar", error=ArgumentError)
         value, number = _along(build, value, axis)
-        wanted = dtype_or_none(build, dtype) or ufunc.accumulate(np.ones(1, value.dtype)).dtype
+        wanted = dtype_of_total(build, dtype, value, out) or ufunc.accumulate(np.ones(1, value.dtype)).dtype
         return also_into(build, out, accumulate(build, ufunc, value, number, wanted))
 
     return handler
@@ -148,7 +148,7 @@ def _reduce(ufunc: np.ufunc) -> Callable[..., Any]:
                 build.refuse(f"np.{ufunc.__name__}.reduce of all axes with keepdims is not supported")
             value, axis = shapes.ravel(build, value), 0
         value, number = _along(build, value, axis)
-        wanted = dtype_or_none(build, dtype) or ufunc.reduce(np.ones(1, value.dtype)).dtype
+        wanted = dtype_of_total(build, dtype, value, out) or ufunc.reduce(np.ones(1, value.dtype)).dtype
         # Not from the identity on: next to it, an infinite first element of logaddexp has no slope.
         reductions.Reduction(build, value, Scalar(affine.integer(number)), False).refuse_empty(ufunc.__name__)
         running = accumulate(build, ufunc, value, number, wanted)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, ShapeError
-from ...ir.expressions import Load
+from ...ir.expressions import Load, is_inexact
 from ...rules.compositions import COMPOSITIONS
 from ..arithmetic import cast, check_fits, element_under, misfit
 from ..builder import Builder
@@ -105,6 +105,14 @@ def absent(value: Any) -> bool:
 
 def dtype_or_none(build: Builder, value: Any) -> np.dtype | None:
     return None if absent(value) else creation.dtype_of(build, value, None)
+
+
+def dtype_of_total(build: Builder, dtype: Any, value: Any, out: Any) -> np.dtype | None:
+    """What a sum or a product is asked to be computed in: `out` says it, too, if it has floats."""
+    if absent(out) or not absent(dtype):
+        return dtype_or_none(build, dtype)
+    found = np.result_type(value.dtype, (out.items[0] if isinstance(out, TupleValue) else out).dtype)
+    return found if is_inexact(found) else None
 
 
 def also_into(build: Builder, out: Any, value: Any, core: int | None = None) -> Any:

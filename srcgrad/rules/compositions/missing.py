@@ -58,7 +58,7 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=False):
     a = np.asarray(a)
     if a.dtype.kind not in "fc":
         return np.mean(a, axis, dtype, out, keepdims)
-    total = np.sum(without_nan(a, 0), axis, dtype, keepdims=keepdims)
+    total = np.sum(without_nan(a, 0), axis, dtype, out, keepdims)
     count = np.sum(~np.isnan(a), axis, keepdims=keepdims)
     return handed(np.divide(total, count.astype(total.dtype)), out)
 
@@ -78,7 +78,7 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, mean=N
 
 @means(np.nanstd)
 def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, mean=None):
-    return root(nanvar(a, axis, dtype, None, ddof, keepdims, mean=mean), out)
+    return root(nanvar(a, axis, dtype, out, ddof, keepdims, mean=mean), out)
 
 
 @means(np.nanmax)

@@ -26,7 +26,7 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, mean=None
 
 @means(np.std, method="std")
 def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, mean=None):
-    return root(var(a, axis, dtype, None, ddof, keepdims, mean=mean), out)
+    return root(var(a, axis, dtype, out, ddof, keepdims, mean=mean), out)
 
 
 def root(variance, out):
