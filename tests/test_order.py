@@ -132,6 +132,13 @@ def test_interp_beside_infinities_and_of_float32(function: Callable[..., Any]) -
     np.testing.assert_allclose(f(between, xp, fp), function(between, xp, fp), rtol=1e-14)
 
 
+@pytest.mark.parametrize("items", [sorted, lambda x: sorted([x[0], x[1], x[2]])])
+def test_nan_is_sorted_to_the_end_of_a_list(items: Callable[..., Any]) -> None:
+    f = grad(lambda x: np.array(items(x)), jit=False)
+    np.testing.assert_array_equal(f(np.array([1.0, NAN, 0.5])), [0.5, 1.0, NAN])
+    np.testing.assert_array_equal(f.backward(np.array([1.0, NAN, 0.5]), np.array([2.0, 3.0, 0.0])), [3.0, 0.0, 2.0])
+
+
 def doses_in_their_order(x, y):
     level = 0.0
     for time, amount, kind in sorted([(x[0], y[0], 2), (x[1], y[1], 1), (x[2], y[2], 3)]):
