@@ -326,7 +326,18 @@ def clipped_rows(x, limit):
     return y
 
 
-@pytest.mark.parametrize("program", [damped, clipped_by_the_norm, clipped_one_by_one, clipped_rows])
+def clipped_at_a_neighbour(x, limit):
+    y = np.sum(x)
+    for i in range(x.size):
+        length, k = np.sqrt((x[i] - x[i]) ** 2), (i * 3 + 1) % x.size
+        y += ((x[i] - x[i]) * np.maximum(length, x[k])) ** 2
+    return y + limit - limit
+
+
+CLIPPED = [clipped_by_the_norm, clipped_one_by_one, clipped_rows, clipped_at_a_neighbour]
+
+
+@pytest.mark.parametrize("program", [damped, *CLIPPED])
 def test_what_lost_in_a_choice_passes_no_infinite_slope(program: Callable[..., Any]) -> None:
     """A step that has become zero is not shortened: 1 won over limit / 0, whatever the choice is multiplied by."""
     by_x, by_limit = grad(program, jit=False).backward(array(1.0, 2.0), 0.5)
@@ -334,7 +345,7 @@ def test_what_lost_in_a_choice_passes_no_infinite_slope(program: Callable[..., A
     assert by_limit == 0.0
 
 
-@pytest.mark.parametrize("program", [clipped_by_the_norm, clipped_one_by_one, clipped_rows])
+@pytest.mark.parametrize("program", CLIPPED)
 def test_what_lost_passes_none_in_a_function_that_is_differentiated(program: Callable[..., Any]) -> None:
     f = grad(program, jit=False)
 

@@ -133,14 +133,18 @@ class _At:
             others = _without(condition, self.read.load or itself, Const(0.0, itself.dtype))
             if variables(others) & self.free or not self.is_as_it_was(others):
                 break
+            if self.free and loads(
+                others
+            ):  # the loop may not run at all, so who knows whether there is such an element
+                break
             out.append((_without(moved, itself, self.stmt.value), side))
         return tuple(dict.fromkeys(out))
 
     def spelled_out(self, condition: Expr) -> Expr:
-        """Without the names of conditions that were computed in between."""
+        """Without the names of conditions, and of places, that were found in between."""
         for var in variables(condition):
             match self.reads.written.get(var.name, ()):
-                case [(place, Assign(value=value), around)] if var.dtype == BOOL:
+                case [(place, Assign(value=value), around)] if var.dtype.kind in "biu":
                     if self.place < place < self.read.place and is_inside(self.read.around, around):
                         return self.spelled_out(substitute(condition, {var: value}))
         return condition
