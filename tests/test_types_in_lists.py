@@ -552,3 +552,14 @@ def pairs_made_anew_from_float32(x):
 @pytest.mark.parametrize("function", [made_anew_from_float32, pairs_made_anew_from_float32])
 def test_lists_of_pythons_numbers_that_are_float32_later(function: Any) -> None:
     check_grad(grad(function, jit=False), np.array([0.5, 1.25, 2.0], np.float32))
+
+
+def sum_of_a_few(x):
+    few = [v for v in x if v > 1.0]
+    return sum(few), sum(few) / 2 * x
+
+
+def test_the_sum_of_a_list_that_turns_out_to_be_empty_is_a_float() -> None:
+    total, scaled = grad(sum_of_a_few, jit=False)(np.array([0.5, 0.25]))
+    assert (total, type(total)) == (0.0, np.float64)  # Python's is the whole number 0
+    assert scaled.tolist() == [0.0, 0.0]
