@@ -381,7 +381,7 @@ PRIMITIVES: dict[str, Primitive] = {
                              {(0.0, 0.0): (NAN, NAN), (0.0, -1.0): (-1.0, 0.0), (3e-200, 4e-200): (1.6e199, -1.2e199),
                               (-3e200, 4e200): (1.6e-201, 1.2e-201), (INF, 1.0): (0.0, 0.0)}, singular=True, cost=25),
     "per_square":  Primitive("per_square({}, {})",  # x / (x*x + y*y)
-                             (lambda x, y, out: call("square", call("per_square", y, x)) - out * out,
+                             (lambda x, y, out: (call("per_square", y, x) - out) * (call("per_square", y, x) + out),
                               lambda x, y, out: -2.0 * (out * call("per_square", y, x))), (POSITIVE, REAL),
                              {(0.0, 0.0): (NAN, NAN), (0.0, 2.0): (0.25, 0.0)}, singular=True, cost=12),
     "sinh":        Primitive("np.sinh({})", (lambda x, out: call("cosh", x),), (REAL,), singular=True, cost=20),
