@@ -96,12 +96,12 @@ def _copy(function: Function) -> tuple[int, int, Array, Array] | None:
 
 
 def _copied(stmt: Stmt) -> tuple[Array, Array] | tuple[None, None]:
-    """The array that is set as a whole here, element by element, and the one of which that is a copy."""
-    if isinstance(stmt, CopyTo):
+    """The array that is set as a whole here, element by element, and the other one of which that is a copy."""
+    if isinstance(stmt, CopyTo) and stmt.target != stmt.source:
         return stmt.target, stmt.source
     match nest_of(stmt):
         case loops, (Store(array=target, index=index, value=Load(array=source, index=places)),) if index == places:
-            if index == tuple(loop.index for loop in loops) and covers(loops, target):
+            if target != source and index == tuple(loop.index for loop in loops) and covers(loops, target):
                 return target, source
     return None, None
 

@@ -216,6 +216,13 @@ def rebound_in_a_loop(x, n):
     return y
 
 
+@program(case(real(3), real(3), real(2, 3)))
+def a_copy_that_is_set_to_itself(x, y, a):
+    x, y = x.copy(), y.copy()
+    x[:] = x
+    return x * x + y * y + a
+
+
 @program(case(positive(3)), case(positive(3, layout="reverse")))
 def newton_in_place(a):
     """Square roots by Newton's iteration on an array that is overwritten."""
