@@ -45,7 +45,7 @@ from .joined_numbers import (
     types_of,
 )
 from .types import ScalarType
-from .values import ArrayValue, Scalar, whole
+from .values import ArrayValue, Scalar, computed, whole
 
 PYTHON: dict[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow,
@@ -89,7 +89,7 @@ def imaginary_part(expr: Expr) -> Expr:
 def cast_value(value: Any, dtype: np.dtype) -> Any:
     if isinstance(value, Scalar):
         return Scalar(cast(value.expr, dtype))
-    return ArrayValue(value.dims, cast(value.element, dtype))
+    return computed(value, cast(value.element, dtype))
 
 
 PYTHON_KINDS: dict[str, type] = {"i": int, "u": int, "f": float, "c": complex}
@@ -183,7 +183,7 @@ def elementwise(builder: Builder, op: str, values: Sequence[Any], *, python: boo
     element = _exact(op, args, dtypes[-1])
     if isinstance(element, Load):  # k * 1 is no other name for k
         element = Call("pos", (element,), element.dtype)
-    return ArrayValue(dims, element, types=types)
+    return ArrayValue(dims, element, types=types, in_order=len(dims) < 2 or builder.leave_order(values))
 
 
 def _types_of_result(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from typing import Any
 
 import numpy as np
 
 from ..ir import affine
-from ..ir.expressions import Array, Call, Const, Expr, Load
+from ..ir.expressions import Array, Axis, Call, Const, Expr, Load
 from ..ir.nodes import (
     Alloc,
     CopyTo,
@@ -21,10 +22,11 @@ from ..ir.nodes import (
     Transpose,
     View,
 )
+from ..ir.walk import subexpressions
 from .joined_numbers import types_of
 from .known_memory import KnownMemory
 from .types import ScalarType
-from .values import ArrayValue, follows_order, has_whole_rows, run_of, whole
+from .values import ArrayValue, follows_order, has_whole_rows, lies_in_order, run_of, whole
 
 
 class Builder(KnownMemory):
@@ -98,10 +100,10 @@ class Builder(KnownMemory):
         fill = value.element if isinstance(value.element, Const) else None
         target = self.allocate(name, value.dtype, value.dims, fill)
         self.note_types(target, types_of(self, value))
+        if (value.has_gaps and not copy) or not self.follows_order(value):
+            self.uncertain.add(target.name)
         if fill is not None:
             return target
-        if (value.has_gaps and not copy) or (value.ndim > 1 and not follows_order(value.element, self.is_in_order)):
-            self.uncertain.add(target.name)
         if handle is not None:
             self.emit(CopyTo(target, handle))
             return target
@@ -111,6 +113,14 @@ class Builder(KnownMemory):
     def is_in_order(self, array: Array) -> bool:
         """Does the order of the axes follow the memory, in Python too?"""
         return array.name not in self.turned and self.root(array) not in self.uncertain | self.other_layouts
+
+    def follows_order(self, value: ArrayValue) -> bool:
+        """Is it in C order in NumPy, or will it be when it is computed?"""
+        return follows_order(value, self.is_in_order)
+
+    def leave_order(self, operands: Sequence[Any]) -> bool:
+        """Is what is computed of them, element by element, in C order in NumPy?"""
+        return all(lies_in_order(v, self.is_in_order) for v in operands if isinstance(v, ArrayValue))
 
     def view(self, value: ArrayValue, name: str = "t") -> Array:
         """A handle on the memory that a window shows."""
@@ -157,6 +167,15 @@ class Builder(KnownMemory):
                 return self.reshape(array, value.dims, name)
             array = self._handle(name, array, value.dims, Subscript(new))
         return array
+
+    def has_steps_up(self, value: ArrayValue) -> bool:
+        """Is it memory seen with a step that is only known at run time, and known to go up: x[:: n + 1]?"""
+        if not value.has_run_time_step:
+            return False
+        parts = [part for part in value.element.index if any(isinstance(n, Axis) for n in subexpressions(part))]  # type: ignore
+        runs = [run for part in parts if (run := run_of(part)) is not None]
+        goes_up = all(self.is_at_least(step, 1) for _, _, step in runs if not isinstance(step, Const))
+        return goes_up and len(runs) == len(parts) and sorted(axis for _, axis, _ in runs) == list(range(value.ndim))
 
     def reshape(self, array: Array, dims: tuple[Expr, ...], name: str) -> Array:
         out = self._handle(name, array, tuple(self.pin(dim) for dim in dims), Reshape(dims))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -173,7 +174,7 @@ def _with_types(builder: Builder, made: Any, types: frozenset[ScalarType]) -> An
     if isinstance(made.element, Load):
         builder.note_types(made.element.array, types)
         return made
-    return type(made)(made.dims, made.element, made.has_gaps, types)
+    return replace(made, types=types)
 
 
 # ------------------------------------------------------------------------------------------------- what is asked

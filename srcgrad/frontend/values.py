@@ -59,12 +59,14 @@ class ArrayValue:
     """An array: `element` is its value at the index (Axis(0), Axis(1), …).  It may or may not be memory.
 
     `types`: of what is no memory, those of its elements on different paths (see `joined_numbers`).
+    `in_order`: NumPy makes it in C order, which its element need not tell (x[:, None] * x is the transpose of another).
     """
 
     dims: tuple[Expr, ...]
     element: Expr
     has_gaps: bool = field(default=False, compare=False)  # every other element, or backwards, of what has no name
     types: frozenset[ScalarType] = field(default=frozenset(), compare=False)
+    in_order: bool = field(default=False, compare=False)
 
     @property
     def dtype(self) -> np.dtype:
@@ -154,12 +156,28 @@ def has_whole_rows(window: Expr, contiguous: Container[str]) -> bool:
     return window.array.name in contiguous and by_rows and steps[0] > 0 and steps[1] == 1
 
 
-def follows_order(element: Expr, is_in_order: Callable[[Array], bool]) -> bool:
+def follows_order(value: ArrayValue, is_in_order: Callable[[Array], bool]) -> bool:
     """Does NumPy put the result of this arithmetic in C order?  Its memory follows that of the operands.
 
     x.T * 2.0 and x[:, k] * 2.0 are in another order: to reshape them is to copy them.  Of w[:, None] * w it is not
-    known, as it may be the transpose of another such product.
+    known by its element, as it may be the transpose of another such product, and no more of np.ones((n, m)) * w.
     """
+    if value.ndim < 2 or value.in_order:
+        return True
+    runs = _runs_in_order(value.element, is_in_order)
+    long = {k for k, length in enumerate(value.dims) if not is_constant(length, 1)}
+    return runs is not None and (len(long) < 2 or any(long <= set(own) for own in runs))
+
+
+def lies_in_order(value: ArrayValue, is_in_order: Callable[[Array], bool]) -> bool:
+    """Does it, as an operand, leave the result in C order?  So does a view of what is stretched."""
+    if isinstance(value.element, Load):
+        return _runs_in_order(value.element, is_in_order) is not None
+    return follows_order(value, is_in_order)
+
+
+def _runs_in_order(element: Expr, is_in_order: Callable[[Array], bool]) -> list[list[int]] | None:
+    """The axes along which each array is read; None where these do not follow its memory."""
     found: list[list[int]] = []
     for load in loads(element):
         runs: list[int] = []
@@ -169,10 +187,14 @@ def follows_order(element: Expr, is_in_order: Callable[[Array], bool]) -> bool:
             gathered_late |= bool(runs) and any(True for _ in loads(part))
             runs += own
         if gathered_late or runs != sorted(set(runs)) or (len(runs) > 1 and not is_in_order(load.array)):
-            return False
+            return None
         found.append(runs)
-    every = {axis for runs in found for axis in runs}
-    return len(every) < 2 or any(set(runs) == every for runs in found)
+    return found
+
+
+def computed(value: ArrayValue, element: Expr) -> ArrayValue:
+    """What is computed of an array, element by element."""
+    return ArrayValue(value.dims, element, in_order=value.in_order)
 
 
 def whole(array: Array) -> ArrayValue:
@@ -183,7 +205,14 @@ def remap(value: ArrayValue, dims: tuple[Expr, ...], index: Sequence[Expr]) -> A
     """The array whose element at #0, #1 … is that of `value` at `index`."""
     runs = [run_of(part) for part in index]
     has_gaps = value.has_gaps or any(run is not None and not is_constant(run[2], 1) for run in runs)
-    return ArrayValue(dims, rewrite(value.at(index), affine_inside), has_gaps, value.types)
+    in_order = value.in_order and _keep_order(dims, index)
+    return ArrayValue(dims, rewrite(value.at(index), affine_inside), has_gaps, value.types, in_order)
+
+
+def _keep_order(dims: tuple[Expr, ...], index: Sequence[Expr]) -> bool:
+    """Does what is read at these places lie in memory as its axes follow each other, if what it is read from does?"""
+    seen = [node.number for part in index for node in subexpressions(part) if isinstance(node, Axis)]
+    return seen == sorted(set(seen)) and {k for k, n in enumerate(dims) if not is_constant(n, 1)} <= set(seen)
 
 
 def affine_inside(expr: Expr) -> Expr:

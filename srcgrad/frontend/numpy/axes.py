@@ -15,7 +15,7 @@ from ...ir import affine
 from ...ir.expressions import Axis, Const
 from ..arithmetic import broadcast, common_dims, shown_as
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, TupleValue, follows_order, remap, whole
+from ..values import ArrayValue, Scalar, TupleValue, remap, whole
 from . import creation, shapes
 from .table import absent, as_array, axis_number, dtype_or_none, flag, rule
 
@@ -148,7 +148,7 @@ def is_in_columns(build: Builder, value: ArrayValue, order: Any) -> bool:
     wanted = "C" if absent(order) else order.value
     if wanted in ("A", "K") and value.ndim > 1:
         is_known = value.is_window and not build.other_layouts and build.is_in_order(value.element.array)  # type: ignore
-        if not is_known or not follows_order(value.element, build.is_in_order):
+        if not is_known or not build.follows_order(value):
             build.refuse(f"order={wanted!r} depends on the order in memory, which is not known here", "order='C'")
     if wanted not in ("A", "C", "F", "K"):
         build.refuse(f"order must be one of 'C', 'F', 'A', or 'K' (got {wanted!r})", error=ArgumentError)

@@ -44,7 +44,7 @@ def _first_of(build: Builder, tests: list[Any], values: list[Any], dtype: np.dty
         return shapes.copied(build, ArrayValue(dims, out))
     for test, value in reversed(list(zip(elements, elements[len(tests) : -1], strict=False))):
         out = Call("select", (test, value, out), dtype)
-    return ArrayValue(dims, out)
+    return ArrayValue(dims, out, in_order=build.leave_order([*tests, *values]))
 
 
 def from_the_front(build: Builder, value: Any, length: Expr, mode: Any) -> Any:

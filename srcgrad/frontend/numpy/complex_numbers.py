@@ -19,7 +19,7 @@ from ...rules.names import COMPLEX_MATH
 from ..arithmetic import broadcast, cast, cast_value, elementwise, imaginary_part, real_part
 from ..builder import Builder
 from ..types_that_decide import same_answer
-from ..values import ArrayValue, Scalar, TupleValue, constant
+from ..values import ArrayValue, Scalar, TupleValue, computed, constant
 from . import creation
 from .table import METHODS, also_into, array_or_number, flag, rule
 
@@ -39,7 +39,7 @@ def imag(build: Builder, value: Any) -> Any:
 def _mapped(function: Callable[[Expr], Expr], value: Any) -> Any:
     if isinstance(value, Scalar):
         return Scalar(function(value.expr), value.weak)
-    return ArrayValue(value.dims, function(value.element))
+    return computed(value, function(value.element))
 
 
 def from_parts(build: Builder, x: Any, y: Any, weak: bool = False) -> Any:

@@ -20,7 +20,7 @@ from ..builder import Builder
 from ..joined_numbers import are_joined
 from ..types import DictKind, RecordKind, ScalarType
 from ..types_that_decide import of_one_type, types_of_array
-from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, whole
+from ..values import ArrayValue, Scalar, Static, TupleValue, computed, whole
 
 
 def dtype_of(builder: Builder, value: Any, default: np.dtype | None) -> np.dtype:
@@ -73,13 +73,13 @@ def filled(builder: Builder, shape: Any, fill: Any, dtype: np.dtype | None) -> A
     target = dtype or (INT64 if isinstance(fill, Scalar) and fill.weak and fill.dtype.kind == "i" else fill.dtype)
     element = cast(element_that_fits(builder, fill, dims), target)
     if isinstance(element, Const):
-        return ArrayValue(dims, element)
+        return ArrayValue(dims, element, in_order=True)
     if isinstance(fill, ArrayValue):
         value, own = ArrayValue(dims, element), builder.allocate("t", target, dims)
         builder.check_fresh(element)
         builder.each(dims, lambda index: Store(own, index, value.at(index)))
         return whole(own)
-    return ArrayValue(dims, builder.capture(element, "fill"))
+    return ArrayValue(dims, builder.capture(element, "fill"), in_order=True)
 
 
 def empty(builder: Builder, shape: Any, dtype: np.dtype) -> ArrayValue:
@@ -99,7 +99,7 @@ def array_of(builder: Builder, value: Any, dtype: np.dtype | None) -> Any:
     if isinstance(value, ArrayValue):
         if dtype is not None and dtype == value.dtype and are_joined(builder, [value]):
             return of_one_type(builder, value)
-        return ArrayValue(value.dims, cast(value.element, dtype)) if dtype else value
+        return computed(value, cast(value.element, dtype)) if dtype else value
     if isinstance(value, Static) and value.value is None and dtype is not None and dtype.kind in "fc":  # no number
         return ArrayValue((), cast(Const(np.nan), dtype))
     if not isinstance(value, TupleValue):
@@ -140,7 +140,7 @@ def stack(builder: Builder, parts: Sequence[Any], axis: int, dtype: np.dtype | N
     axis %= ndim
     dtype = dtype or common_dtype(parts)
     out = builder.allocate("t", dtype, (*dims[:axis], affine.integer(len(parts)), *dims[axis:]))
-    if not all(follows_order(part.element, builder.is_in_order) for part in parts):
+    if not all(builder.follows_order(part) for part in parts):
         builder.uncertain.add(out.name)
     for number, part in enumerate(parts):
         place = affine.integer(number)
@@ -156,7 +156,7 @@ def in_order_of(build: Builder, target: Any, made: Any, args: list[Any]) -> Any:
     if target in compositions.IN_ANY_ORDER or (getattr(target, "__module__", None) or "").startswith(SCIPYS_OWN_ORDER):
         return in_any_order(build, made)
     arrays = (arg for arg in args if isinstance(arg, ArrayValue) and arg.ndim > 1)
-    if not all(follows_order(array.element, build.is_in_order) for array in arrays):
+    if not all(build.follows_order(array) for array in arrays):
         for value in made.items if isinstance(made, TupleValue) else (made,):
             if isinstance(value, ArrayValue) and value.handle is not None:  # (arithmetic says it by what it reads)
                 _forget_order(build, value.handle)
@@ -269,4 +269,4 @@ def eye(builder: Builder, rows: Any, columns: Any, shift: Expr, dtype: np.dtype)
     dims = shape_of(builder, TupleValue((rows, columns)))
     on = affine.equals(affine.add(Axis(0), shift), Axis(1))
     one, zero = Const(dtype.type(1).item(), dtype), Const(dtype.type(0).item(), dtype)
-    return ArrayValue(dims, Call("select", (on, one, zero), dtype))
+    return ArrayValue(dims, Call("select", (on, one, zero), dtype), in_order=True)

@@ -11,7 +11,7 @@ from ...ir import affine
 from ...ir.expressions import FLOAT64, Const, Load
 from .. import arrays_of_none
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, whole
+from ..values import ArrayValue, Scalar, Static, TupleValue, whole
 from . import axes, creation, shapes
 from .table import absent, array_or_number, as_array, axis_number, dtype_or_none, flag, rule
 
@@ -113,7 +113,7 @@ def ones(build: Builder, shape: Any, dtype: Any = None, order: Any = None, *, li
 
 
 def _constant(build: Builder, shape: Any, value: int, dtype: np.dtype) -> ArrayValue:
-    return ArrayValue(creation.shape_of(build, shape), Const(dtype.type(value).item(), dtype))
+    return ArrayValue(creation.shape_of(build, shape), Const(dtype.type(value).item(), dtype), in_order=True)
 
 
 @rule(np.empty, np.ndarray)
@@ -142,7 +142,7 @@ def _in_the_order_of(build: Builder, made: Any, a: Any, order: Any) -> Any:
         return _ordered(build, made, order)
     if not isinstance(made, ArrayValue) or not isinstance(a, ArrayValue) or a.ndim < 2:
         return made
-    if follows_order(a.element, build.is_in_order):
+    if build.follows_order(a):
         return made
     return creation.in_any_order(build, made)
 

@@ -6,13 +6,17 @@ np.einsum(x, [0, ...], y, [0])       →  (0, -1), (0,) → (-1,)          (the 
 
 from __future__ import annotations
 
+from functools import reduce
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from ...errors import ShapeError
+from ...ir import affine
+from ...ir.expressions import Axis, Expr
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, Static, TupleValue, static_int
+from ..values import ArrayValue, Scalar, Static, TupleValue, remap, static_int, whole
 from .contractions import Labels, contract
 from .creation import check_length
 from .products import as_values, ndim, seen_through
@@ -41,8 +45,33 @@ def einsum(build: Builder, *operands: Any, out: Any = None, optimize: Any = Fals
     check_target(build, target, labels)
     found = contract(build, list(zip(values, labels, strict=True)), target)
     if len(values) == 1 and len(set(labels[0])) == len(target) < len(labels[0]):
-        found = seen_through(build, values[0], found)
+        found = diagonal_in_memory(build, values[0], labels[0], target) or seen_through(build, values[0], found)
     return also_into(build, out, found, core=0)
+
+
+def diagonal_in_memory(build: Builder, value: Any, labels: Labels, target: Labels) -> ArrayValue | None:
+    """The diagonal of an array in C order, which may be written: it has a step of its own, "ii->i" one of n + 1."""
+    handle = value.handle if isinstance(value, ArrayValue) else None
+    if handle is None or handle.name not in build.contiguous or not build.is_in_order(handle):
+        return None
+    groups = [(one, [handle.dims[k] for k in places]) for one, places in _runs(labels)]
+    if len(groups) != len(target):
+        return None
+    lengths = [build.pin(affine.product(tuple(dims))) for _, dims in groups]
+    index = [_along_diagonal(Axis(target.index(one)), dims) for one, dims in groups]
+    firsts = tuple(next(dims[0] for one, dims in groups if one == label) for label in target)
+    return remap(whole(build.reshape(handle, tuple(lengths), "flat")), firsts, index)
+
+
+def _runs(labels: Labels) -> list[tuple[Any, list[int]]]:
+    """Neighbours of one label together."""
+    return [(one, [k for k, _ in run]) for one, run in groupby(enumerate(labels), key=lambda pair: pair[1])]
+
+
+def _along_diagonal(place: Expr, dims: list[Expr]) -> Expr:
+    """Where the element at (place, place, …) of these axes is in one axis."""
+    steps = [affine.product(tuple(dims[k + 1 :])) for k in range(len(dims))]
+    return affine.mul(reduce(affine.add, steps), place)
 
 
 def split(build: Builder, text: str) -> tuple[list[Labels], Labels | None]:

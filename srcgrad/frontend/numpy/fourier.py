@@ -17,7 +17,7 @@ from ...ir.expressions import BOOL, FLOAT64, INT64, Call, Const, Expr, complex_o
 from ...ir.nodes import If, Library, Raise, Store
 from ..arithmetic import cast, cast_value
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, TupleValue, constant, follows_order, static_int, whole
+from ..values import ArrayValue, Scalar, TupleValue, constant, static_int, whole
 from . import complex_numbers, indexing, shapes
 from .creation import STATIC_AXIS
 from .reductions import axes_of
@@ -50,7 +50,7 @@ def _resized(build: Builder, value: ArrayValue, axis: int, length: Expr) -> Arra
         return value
     dims = (*value.dims[:axis], length, *value.dims[axis + 1 :])
     out = build.allocate("t", value.dtype, dims, Const(value.dtype.type(0).item(), value.dtype))
-    if not follows_order(value.element, build.is_in_order):
+    if not build.follows_order(value):
         build.uncertain.add(out.name)
     common = build.pin(affine.minimum(value.dims[axis], length))
     build.check_fresh(value.element)
@@ -75,7 +75,7 @@ def _call(
     dtype = part_of(value.dtype) if routine == "irfft" else complex_of(value.dtype)
     held = build.stored(value)
     out = build.allocate("t", dtype, dims)
-    if not follows_order(value.element, build.is_in_order):
+    if not build.follows_order(value):
         build.uncertain.add(out.name)
     build.emit(Library(routine, out, (held, scale, *map(affine.integer, axes))))
     return whole(out)

@@ -16,7 +16,7 @@ from ..arithmetic import HALF, broadcast, cast, cast_value, elementwise, is_out_
 from ..builder import Builder
 from ..joined_numbers import are_joined
 from ..types_that_decide import of_one_type
-from ..values import ArrayValue, Scalar, Static, TupleValue, static_int
+from ..values import ArrayValue, Scalar, Static, TupleValue, computed, static_int
 from . import complex_numbers, creation, indexing, masked, reductions, shapes
 from .creation_functions import copy
 from .table import (
@@ -127,7 +127,8 @@ def where(build: Builder, condition: Any, x: Any = None, y: Any = None) -> Any:
     if all(isinstance(v, Scalar) for v in (condition, x, y)):
         return Scalar(Call("select", (condition.expr, x.expr, y.expr), dtype))
     dims, elements = broadcast(build, [condition, x, y])
-    return ArrayValue(dims, Call("select", tuple(elements), dtype))
+    in_order = build.leave_order([condition, x, y])
+    return ArrayValue(dims, Call("select", tuple(elements), dtype), in_order=in_order)
 
 
 @rule(np.round, np.around, method="round")
@@ -151,7 +152,7 @@ def round_to(build: Builder, x: Any, decimals: Any = None, out: Any = None) -> A
     number = cast(decimals.expr, INT64) if digits is None else Const(digits, INT64)
     if isinstance(x, Scalar):
         return also_into(build, out, Scalar(Call("round_to", (x.expr, number), x.dtype)))
-    return also_into(build, out, ArrayValue(x.dims, Call("round_to", (x.element, number), x.dtype)))
+    return also_into(build, out, computed(x, Call("round_to", (x.element, number), x.dtype)))
 
 
 def _to_tens(build: Builder, x: Any, unit: int) -> Any:
@@ -305,12 +306,10 @@ def astype(build: Builder, a: Any, dtype: Any, copy: Any = True) -> Any:
         return Scalar(cast(a.expr, wanted))
     if are_joined(build, [a]):
         may_be_itself = not flag(copy)
-        return (
-            of_one_type(build, a, may_be_itself) if wanted == a.dtype else ArrayValue(a.dims, cast(a.element, wanted))
-        )
+        return of_one_type(build, a, may_be_itself) if wanted == a.dtype else computed(a, cast(a.element, wanted))
     if wanted == a.dtype:
         return shapes.copied(build, a) if flag(copy) else a
-    return ArrayValue(a.dims, cast(a.element, wanted))
+    return computed(a, cast(a.element, wanted))
 
 
 @rule(method="fill")

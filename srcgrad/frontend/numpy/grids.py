@@ -58,7 +58,7 @@ def tri(build: Builder, N: Any, M: Any = None, k: Any = 0, dtype: Any = None) ->
     wanted = creation.dtype_of(build, dtype, FLOAT64)
     dims = creation.shape_of(build, TupleValue((N, N if absent(M) else M)))
     below = is_below(build, dims, k)  # type: ignore[arg-type]
-    return ArrayValue(dims, _chosen(below.element, Const(wanted.type(1).item(), wanted), wanted))
+    return ArrayValue(dims, _chosen(below.element, Const(wanted.type(1).item(), wanted), wanted), in_order=True)
 
 
 def _triangle(build: Builder, m: Any, k: Any, mask: Callable[..., ArrayValue]) -> ArrayValue:
@@ -69,7 +69,7 @@ def _triangle(build: Builder, m: Any, k: Any, mask: Callable[..., ArrayValue]) -
     value = at_least(value, 2) if value.ndim > 1 else remap(value, (rows, rows), [Axis(1)])
     ndim = value.ndim
     held = mask(build, value.dims[-2:], k).at([Axis(ndim - 2), Axis(ndim - 1)])
-    return ArrayValue(value.dims, _chosen(held, value.element, value.dtype))
+    return ArrayValue(value.dims, _chosen(held, value.element, value.dtype), in_order=build.leave_order([value]))
 
 
 @rule(np.triu)
@@ -165,7 +165,7 @@ def _dense_grid(build: Builder, lines: Sequence[ArrayValue], dtype: np.dtype) ->
     dims = tuple(line.dims[0] for line in lines)
     if not dims:
         return ArrayValue((affine.ZERO,), Const(dtype.type(0).item(), dtype))
-    planes = [ArrayValue(dims, line.at([Axis(k)])) for k, line in enumerate(lines)]
+    planes = [ArrayValue(dims, line.at([Axis(k)]), in_order=True) for k, line in enumerate(lines)]
     return creation.stack(build, planes, 0, dtype)
 
 
@@ -184,7 +184,7 @@ def meshgrid(build: Builder, *xi: Any, copy: Any = True, sparse: Any = False, in
     for number, line in enumerate(lines):
         k = order.index(number)
         dims = tuple(n if k == at or not flag(sparse) else affine.ONE for at, n in enumerate(full))
-        part = ArrayValue(dims, line.at([Axis(k)]))
+        part = ArrayValue(dims, line.at([Axis(k)]), in_order=flag(copy))
         out.append(shapes.copied(build, part) if flag(copy) else part)
     return TupleValue(tuple(out))
 

@@ -364,7 +364,8 @@ def _updated(builder: Builder, target: ArrayValue, value: Any, op: str) -> Any:
             error=ArgumentError,
         )
     plain = isinstance(new.expr if isinstance(new, Scalar) else new.element, Call) and new.dtype == dtype
-    if op in ("add", "sub") and (is_inexact(dtype) or dtype == INT64) and plain and target.is_window:
+    is_apart = target.is_window or builder.has_steps_up(target)
+    if op in ("add", "sub") and (is_inexact(dtype) or dtype == INT64) and plain and is_apart:
         dims = target.dims
         same = new.dims == dims if isinstance(new, ArrayValue) else not dims
         if same:

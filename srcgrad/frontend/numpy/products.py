@@ -7,6 +7,7 @@ np.tensordot(a, b, 1)   →  ij,jkl->ikl
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -192,7 +193,8 @@ def vdot(build: Builder, a: Any, b: Any) -> Any:
 @rule(np.outer)
 def outer(build: Builder, a: Any, b: Any, out: Any = None) -> Any:
     x, y = (shapes.ravel(build, as_array(build, v)) for v in as_values(build, a, b))
-    return also_into(build, out, contract(build, ((x, ("i",)), (y, ("j",))), ("i", "j")), core=0)
+    made = contract(build, ((x, ("i",)), (y, ("j",))), ("i", "j"))
+    return also_into(build, out, replace(made, in_order=True), core=0)
 
 
 @rule(np.linalg.outer)

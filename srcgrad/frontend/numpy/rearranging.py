@@ -26,7 +26,7 @@ from ..arithmetic import cast, cast_value
 from ..builder import Builder
 from ..joined_numbers import several, types_of
 from ..types import ScalarType
-from ..values import ArrayValue, Items, Nested, Scalar, Static, TupleValue, follows_order, remap, static_int, whole
+from ..values import ArrayValue, Items, Nested, Scalar, Static, TupleValue, remap, static_int, whole
 from . import creation, flat, indexing, shapes
 from .axes import at_least, axis_in, moveaxis, with_axes
 from .table import absent, also_into, as_array, axis_number, dtype_or_none, flag, items_of, rule
@@ -103,7 +103,7 @@ def _shift(build: Builder, by: Any, length: Expr) -> Expr:
 def _rolled(build: Builder, value: ArrayValue, shifts: dict[int, Expr]) -> ArrayValue:
     """Every combination of lower and upper parts goes to its place in fresh memory."""
     out = build.allocate("t", value.dtype, value.dims)
-    if value.ndim > 1 and not follows_order(value.element, build.is_in_order):
+    if not build.follows_order(value):
         build.uncertain.add(out.name)
     for parts in product(*(_halves(length, shifts.get(k)) for k, length in enumerate(value.dims))):
         dims = tuple(length for length, _, _ in parts)
@@ -299,7 +299,7 @@ def rows_joined(build: Builder, rows: Rows, axis: int, dtype: Any = None, castin
     build.uncertain.discard(copy.name)  # in C order, as we have it
     length = build.pin(affine.mul(copy.dims[axis], copy.dims[axis + 1]))
     out = shapes.reshaped(build, whole(copy), (*copy.dims[:axis], length, *copy.dims[axis + 2 :]))
-    if not follows_order(array.element, build.is_in_order):
+    if not build.follows_order(array):
         build.uncertain.add(copy.name)
     return out
 

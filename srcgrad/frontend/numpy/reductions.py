@@ -36,7 +36,7 @@ from ...ir.walk import substitute
 from .. import reduced_before
 from ..arithmetic import cast, cast_value, elementwise, imaginary_part, real_part
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, remap, static_int, whole
+from ..values import ArrayValue, Scalar, Static, TupleValue, remap, static_int, whole
 from .creation import STATIC_AXIS, refuse_to_drop
 from .decompositions import library_call
 from .masks import where_mask_holds
@@ -81,7 +81,7 @@ class Reduction:
             value = fill if fill is not None else Const(dtype.type(0).item(), dtype)
             return self.builder.variable(name, value)
         array = self.builder.allocate(name, dtype, self.kept_dims, fill)
-        if array.ndim > 1 and not follows_order(self.value.element, self.builder.is_in_order):
+        if array.ndim > 1 and not self.builder.follows_order(self.value):
             self.builder.uncertain.add(array.name)
         return Load(array, tuple(Axis(k) for k in range(len(self.kept))))
 

@@ -21,7 +21,7 @@ from ...ir.nodes import AddTo, Store
 from ...rules.names import FUNCTIONS
 from ..arithmetic import cast_value, elementwise
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, follows_order, remap, whole
+from ..values import ArrayValue, Scalar, remap, whole
 from . import reductions, shapes
 from .table import TABLE, absent, also_into, array_or_number, as_array, dtype_of_total, dtype_or_none, flag, rule
 
@@ -44,7 +44,7 @@ def accumulate(
     length = value.dims[axis]
     shift = affine.integer(initial is not None)
     out = build.allocate("t", dtype, _with(value.dims, axis, affine.add(length, shift)))
-    if value.ndim > 1 and not follows_order(value.element, build.is_in_order):
+    if not build.follows_order(value):
         build.uncertain.add(out.name)
 
     def moved(index: tuple[Expr, ...], by: Expr) -> tuple[Expr, ...]:

@@ -17,7 +17,7 @@ from ...ir.nodes import If, Raise
 from ...ir.walk import is_constant
 from ..arithmetic import check_fits, element_under, shape_text, shown_as
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, Static, TupleValue, follows_order, remap, run_of, static_int, whole
+from ..values import ArrayValue, Scalar, Static, TupleValue, remap, run_of, static_int, whole
 from .creation import check_length, common_dtype, shape_of, write_part
 
 
@@ -72,6 +72,8 @@ def reshaped(builder: Builder, value: ArrayValue, dims: tuple[Expr, ...], name: 
         for a, b in zip(kept, wanted, strict=False):
             index[a] = Axis(b)
         return remap(value, dims, index)
+    if value.has_run_time_step:
+        value = whole(builder.stored(value, name))
     memory = value.element.array if value.is_window else None  # type: ignore[attr-defined]
     if memory is not None and not builder.is_in_order(memory):  # a view or a copy in NumPy: we have a copy
         copy = builder.materialize(value, name, copy=True)
@@ -204,7 +206,7 @@ def concatenate(builder: Builder, parts: Sequence[Any], axis: Any) -> ArrayValue
         total = affine.add(total, part.dims[number])
     dims = parts[0].dims
     out = builder.allocate("t", common_dtype(parts), (*dims[:number], total, *dims[number + 1 :]))
-    if ndim > 1 and not all(follows_order(part.element, builder.is_in_order) for part in parts):
+    if ndim > 1 and not all(builder.follows_order(part) for part in parts):
         builder.uncertain.add(out.name)
     for part, start in zip(parts, starts, strict=False):
         place = lambda i, at=start: (*i[:number], affine.add(at, i[number]), *i[number + 1 :])
@@ -220,6 +222,8 @@ def ravel(builder: Builder, value: Any, name: str = "t") -> ArrayValue:
 
 def in_one_piece(builder: Builder, value: ArrayValue) -> ArrayValue:
     """np.ravel, where a write to one may be seen in the other: a copy of what does not lie side by side."""
+    if isinstance(value, ArrayValue) and value.has_run_time_step:
+        value = whole(builder.stored(value))
     out = ravel(builder, value)
     if builder.in_composition or not (value.is_window and out.is_window):
         return out
