@@ -9,14 +9,16 @@ from __future__ import annotations
 import ast
 import dataclasses
 from collections import OrderedDict
+from functools import reduce
 from inspect import isfunction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ArgumentError, NoItemsError, NoneArgumentError
+from ..errors import ArgumentError, NoItemsError, NoneArgumentError, place
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Expr, both, either, negated, select
+from ..ir.nodes import If, Raise
 from ..ir.walk import is_constant
 from . import (
     containers,
@@ -188,7 +190,15 @@ def _in_order(interpreter: Interpreter, op: ast.cmpop, x: TupleValue, y: TupleVa
     """Of two tuples the first items that differ decide, or else their lengths."""
     out = constant(operators.PYTHON_OPERATORS[operators.OPERATORS[type(op)]](len(x.items), len(y.items)))
     pairs = list(zip(x.items, y.items, strict=False))
+    first_array = next((k for k, pair in enumerate(pairs) if any(map(_has_several, pair))), None)
+    if first_array:  # what stands in front of it must decide
+        pairs, out = pairs[:first_array], constant(False)
     same = [operators.truth(interpreter, compare(interpreter, ast.Eq(), a, b)) for a, b in pairs]
+    if first_array:
+        raised = Raise(
+            "RuntimeValueError", "tuples are compared of which arrays must decide" + place(interpreter.build.span)
+        )
+        interpreter.build.emit(If(reduce(both, same), (raised,)))
     decides = next((k for k, part in enumerate(same) if is_constant(part, False)), len(pairs) - 1)
     for (a, b), is_same in reversed(list(zip(pairs, same, strict=True))[: decides + 1]):
         if is_constant(is_same, True):
@@ -196,6 +206,10 @@ def _in_order(interpreter: Interpreter, op: ast.cmpop, x: TupleValue, y: TupleVa
         theirs = operators.truth(interpreter, compare(interpreter, op, a, b))
         out = Scalar(theirs if is_constant(is_same, False) else select(is_same, out.expr, theirs), weak=True)
     return out
+
+
+def _has_several(value: Any) -> bool:
+    return isinstance(value, ArrayValue) and not all(is_constant(length, 1) for length in value.dims)
 
 
 def _static_comparison(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) -> Any:

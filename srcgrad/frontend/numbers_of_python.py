@@ -34,6 +34,7 @@ from .values import (
     Items,
     Scalar,
     Static,
+    TupleValue,
     Unpacked,
     constant,
     new_list,
@@ -162,28 +163,36 @@ def to_bool(interpreter: Interpreter, value: Any = None) -> Any:
 def choose_extremum(op: str) -> Callable[..., Any]:
     def builtin(interpreter: Interpreter, *args: Any, key: Any = None, default: Any = None) -> Any:
         build = interpreter.build
-        if key is not None:
-            chosen_by = python.smallest if op == "min" else python.largest
+
+        def chosen(key: Any) -> Any:
             items = args[0] if len(args) == 1 else new_list(args)
             others = [] if default is None else [default]
-            return calls_in_place.call_function(interpreter, chosen_by, [items, key, *others], {})
+            by = python.smallest if op == "min" else python.largest
+            return calls_in_place.call_function(interpreter, by, [items, key, *others], {})
+
+        if key is not None:
+            return chosen(key)
         if len(args) == 1:
             args = (lists_of_none.all_set(interpreter, args[0]),)
+            if isinstance(args[0], Items) and args[0].inner is not None:
+                return chosen(Static(python.itself))
             is_weak = isinstance(args[0], Items) and args[0].weak is True
             value = lists_as_arrays.array_of_its_kind(interpreter, args[0])
             if default is not None and isinstance(value, ArrayValue) and not isinstance(value.dims[0], Const):
-                chosen_by = python.smallest if op == "min" else python.largest
-                return calls_in_place.call_function(
-                    interpreter, chosen_by, [args[0], Static(python.itself), default], {}
-                )
+                return chosen(Static(python.itself))
             if isinstance(value, ArrayValue) and value.ndim == 1:
                 found = reductions.extremum(build, value, op="maximum" if op == "max" else "minimum")
                 return Scalar(found.expr, weak=True) if is_weak and isinstance(found, Scalar) else found
-            args = tuple(unpacking.items_of(interpreter, value))
+            items = unpacking.known_items(interpreter, value)
+            if items is None or any(map(_is_compared_by_items, items)):
+                return chosen(Static(python.itself))
+            args = tuple(items)
             if not args and default is not None:
                 return default
             if not args:
                 build.refuse(f"{op}() arg is an empty sequence", error=ArgumentError)
+        elif any(map(_is_compared_by_items, args)):
+            return chosen(Static(python.itself))
         numbers = [number_of(interpreter, value) for value in args]
         out = numbers[0]
         for other in numbers[1:]:
@@ -196,6 +205,10 @@ def choose_extremum(op: str) -> Callable[..., Any]:
         return _as_one_of_them(build, op, [value for value in args if isinstance(value, ArrayValue)], out)
 
     return builtin
+
+
+def _is_compared_by_items(value: Any) -> bool:
+    return isinstance(value, TupleValue) and isinstance(value.kind, type) and issubclass(value.kind, (tuple, list))
 
 
 def _as_one_of_them(build: Builder, name: str, arrays: list[ArrayValue], found: Scalar) -> Scalar | ArrayValue:
