@@ -75,9 +75,54 @@ def test_loops_without_an_end_of_their_own(function: Any) -> None:
     check_grad(f, 1.3)
 
 
-def test_what_has_no_end_needs_a_loop() -> None:
-    with pytest.raises(UnsupportedError, match="itertools.count that no loop goes through"):
-        grad(lambda x: sum(a * b for a, b in zip(x, itertools.count(), strict=False)), jit=False)(X)
+def numbered(x):
+    s = sum(k * v for k, v in zip(itertools.count(1), x, strict=False))
+    for i, v, h in zip(itertools.count(), x, itertools.repeat(x[0])):  # noqa: B905
+        s += x[i] * v * h
+    return s + sum(map(pow, x, itertools.count(2)))
+
+
+def in_turns(x):
+    w = [1.0, *itertools.islice(itertools.cycle((4.0, x[0])), len(x) - 2), 1.0]
+    s = sum(a * b for a, b in zip(w, x, strict=True))
+    for (a, sign), y, v in zip(itertools.cycle(((1.0, 1), (x[1], -1))), itertools.cycle(x[:3]), x):  # noqa: B905
+        s = s * 0.5 + a * sign * y * v
+    return s
+
+
+def cut_off(x):
+    s = sum(x[0] ** k for k in itertools.islice(itertools.count(1), len(x)))
+    for k in itertools.islice(itertools.count(2, 3), 1, 3 * len(x), len(x)):
+        s += x[1] * k
+    for v in itertools.islice(itertools.cycle(x), 2, 9, 2):
+        s = s * v + 0.5
+    return s + sum(v * w for v, w in zip(itertools.cycle(x[9:]), x, strict=False))
+
+
+@pytest.mark.parametrize("function", [numbered, in_turns, cut_off])
+def test_what_has_no_end_beside_what_has_one(function: Any) -> None:
+    f = grad(function, jit=False)
+    for x in (X, X.astype(np.float32)):
+        assert type(f(x)) is type(function(x))
+        np.testing.assert_allclose(f(x), function(x), rtol=1e-14 if x.dtype == np.float64 else 1e-5)
+        check_grad(f, x)
+
+
+def test_what_has_no_end_needs_one() -> None:
+    with pytest.raises(UnsupportedError, match="itertools.cycle that no loop goes through"):
+        grad(lambda x: sum(a * b for a, b in zip(itertools.cycle(x), itertools.count(), strict=False)), jit=False)(X)
+
+
+def test_what_comes_again_is_what_it_was() -> None:
+    def written(x):
+        x, s = x.copy(), 0.0
+        for w, v in zip(itertools.cycle(x[:2]), x, strict=False):
+            s += w * v
+            x[1] = v
+        return s
+
+    with pytest.raises(UnsupportedError, match="changes what the iterator that it runs over reads"):
+        grad(written, jit=False)(X)
 
 
 class Grid:

@@ -34,6 +34,7 @@ from . import (
     containers,
     copies,
     dicts,
+    endless,
     generators,
     inheritance,
     known_values,
@@ -77,6 +78,7 @@ from .values import (
     ArrayValue,
     Bound,
     Closure,
+    Endless,
     Indexed,
     Items,
     Method,
@@ -303,6 +305,9 @@ def number_items(interpreter: Interpreter, value: Any, start: Any = None) -> Any
 def zipped(interpreter: Interpreter, *values: Any, strict: Any = None) -> Any:
     if strict is not None and len(values) > 1 and _is_set(interpreter, strict, "strict"):
         check_as_long(interpreter, list(values))
+    ending = [value for value in values if not isinstance(value, Endless)]
+    if len(ending) < len(values):
+        return endless.beside(interpreter, list(values), zipped(interpreter, *ending))
     several = [unpacking.indexed(interpreter, value) for value in values]
     if len(values) > 1:
         several = [s and replace(s, item=one_by_one.unchanging(interpreter, s.item)) for s in several]
@@ -418,7 +423,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     type: type_of_value, hasattr: has_attribute, getattr: get_attribute,
     super: inheritance.super_of, callable: is_callable, str: as_text, np.isscalar: is_scalar, np.iterable: is_iterable,
     math.hypot: length_of_vector, itertools.product: product, itertools.combinations: combinations,
-    itertools.permutations: permutations,
+    itertools.permutations: permutations, itertools.islice: endless.sliced,
     dataclasses.asdict: copies.as_dict, dataclasses.astuple: copies.as_tuple, dataclasses.replace: copies.replaced,
     types.SimpleNamespace: objects.namespace, **warnings_and_logs.BUILTINS,
     **computed_attributes.BUILTINS,

@@ -30,6 +30,7 @@ from . import (
     computed_attributes,
     containers,
     dicts,
+    endless,
     expressions,
     generators,
     handed_generators,
@@ -146,7 +147,7 @@ def evaluate_call(interpreter: Interpreter, node: ast.Call) -> Any:
     if kwargs:
         args = [identities.now(interpreter, value) for value in args]
         kwargs = {name: identities.now(interpreter, value) for name, value in kwargs.items()}
-    args = generators.of_objects(interpreter, function, args)
+    args = endless.numbered(interpreter, function, generators.of_objects(interpreter, function, args))
     if any(map(generators.is_one, (*args, *kwargs.values()))):
         return handed_generators.handed_to(interpreter, function, args, kwargs)
     is_maker = iterators.are_made_by(function)

@@ -36,6 +36,7 @@ BODY, TARGET, STOPPED, COUNT = ".body", ".target", ".stops", ".count"  # what st
 ENDLESS = {
     itertools.count: "number the items:  for k, y in enumerate(ys)",
     itertools.cycle: "number the items:  for k, y in enumerate(ys), and take  parts[k % n]",
+    itertools.repeat: "the number itself",
 }
 MOST = 24  # generators that take from one another
 TAKERS = (list, tuple, sum, max, min, sorted, math.fsum, math.prod)  # these go through all of it, and have no say in it

@@ -19,7 +19,7 @@ from .aliases import roots_of_value, value_leaves
 from .changes import Changes
 from .packing import free_names
 from .syntax import below, walk
-from .values import ArrayValue, Bound, Closure, Indexed, Lost, Once, OneOf, Scalar, Static, TupleValue
+from .values import ArrayValue, Bound, Closure, Endless, Indexed, Lost, Once, OneOf, Scalar, Static, TupleValue
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -112,6 +112,8 @@ def noted(
 
 def _is_read_in_turn(value: Any, function: Any, args: Sequence[Any]) -> bool:
     """Is an item looked at when a loop comes to it, or is it one and the same thing all the time?"""
+    if any(isinstance(arg, Endless) and arg.round is not None for arg in args):  # we have copied what comes again
+        return False
     if isinstance(value, Indexed):
         return any(function is known for known in (*IN_TURN, map))
     if any(function is known for known in IN_TURN):

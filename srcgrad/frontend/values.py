@@ -421,6 +421,15 @@ class Indexed:
 
 
 @dataclass(frozen=True, eq=False)
+class Endless:
+    """Items without an end, by number.  `round`: how many there are until they come again; `known`: these."""
+
+    item: Callable[[Expr], Any]
+    round: Expr | None = None
+    known: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
 class Closure:
     """A function defined inside the function: its definition, defaults, and the scope that it sees."""
 

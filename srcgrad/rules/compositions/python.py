@@ -257,6 +257,16 @@ def cycled(items):
         yield from items
 
 
+@python_means(itertools.repeat)
+def repeated(object, times=None):
+    if times is None:
+        while True:
+            yield object
+    else:
+        for _ in range(times):
+            yield object
+
+
 @python_means(itertools.starmap)
 def star_mapped(function, items):
     return [function(*item) for item in items]
