@@ -36,6 +36,19 @@ CALLS = [
          x=x, y=real(4, 3), t=real(4, 2, low=-0.2, high=2.4)),
     call("np.poly1d(x)(t) + np.poly1d(x).deriv(2)(t) * np.poly1d(t, True).integ()(x[1])", x=x, t=at),
     call("np.polynomial.Polynomial(x)(t) + np.polynomial.Polynomial(t).deriv()(x[1])", x=x, t=at),
+    call("p, q = np.poly1d(x), np.poly1d([1.0, y[0]])\n"
+         "y = (p + q)(t) * (2 - p)(t[0]) + (p * q - q * x[1])(t) / (1.0 + (-q / 2.0)(t) ** 2) + (q**3)(t)",
+         x=x, y=real(2), t=at),
+    call("p = np.poly1d(x)\ny = p.integ(2, k=[1.0, x[2]])(t) + p.order * p[1] * p[5] - p[3]",
+         x=values(0.3, 1.1, 0.5), t=at),
+    call("p = np.poly1d(x) - np.poly1d([x[0], 1.0, y])\ny = p.coeffs * np.array([*p])[0] * len(p)", x=real(3), y=0.4),
+    call("p, q = np.polynomial.Polynomial(x), np.polynomial.Polynomial([1.0, y[0]])\n"
+         "y = (p + q)(t) * (2 - p)(t[0]) + (p * q - y[1] * q)(t) / (1.0 + (-q / 2.0)(t) ** 2) + (q**3)(t) * p.degree()",
+         x=x, y=real(2), t=at),
+    call("p = np.polynomial.Polynomial(x, domain=[0, 4.0])\n"
+         "y = p.integ(2, k=[1.0], lbnd=y)(t) * p.deriv()(t) + (p * p)(t)", x=x, y=0.3, t=at),
+    call("p = np.polynomial.Polynomial(x) - np.polynomial.Polynomial([y, 1.0, x[2]])\n"
+         "y = p.coef * (p.integ()(y) + len(p))", x=real(3), y=0.4),
     call("np.poly(x)", x=real(4), compiled=True),
     call("np.polyadd(x, y) * np.polysub(y, x)", x=real(3), y=real(5)),
     call("np.polymul(x, y)", x=real(3), y=real(4)),
