@@ -152,11 +152,17 @@ def corners_in_their_order(x, y):
     return sum((a - c) * (b + d) for (a, b), (c, d) in zip(corners, corners[1:], strict=False))
 
 
-def test_lists_of_numbers_are_not_compared_by_python() -> None:
-    def smallest(x):
-        return sorted([[x[0], 1], [x[1], 2]])[0][0]
+def lists_in_their_order(x, y):
+    corners = [[x[0], y[0]], [x[1], y[1]], [x[2], 0.5]]
+    (a, b), (c, _), (_, d) = sorted(corners)
+    return a * b * c + d
 
-    with pytest.raises(UnsupportedError, match="items or keys that are lists"):
+
+def test_lists_of_other_lengths_are_not_compared() -> None:
+    def smallest(x):
+        return sorted([[x[0], 1], [x[1]]])[0][0]
+
+    with pytest.raises(UnsupportedError, match="items or keys that are lists of several lengths"):
         grad(smallest)(np.ones(2))
 
 
@@ -165,7 +171,10 @@ def by_stamps_with_many_digits(x, y):
     return sum(k * v * y[k] for k, (_, v) in enumerate(stamps))
 
 
-@pytest.mark.parametrize("function", [doses_in_their_order, corners_in_their_order, by_stamps_with_many_digits])
+SORTED = [doses_in_their_order, corners_in_their_order, by_stamps_with_many_digits, lists_in_their_order]
+
+
+@pytest.mark.parametrize("function", SORTED)
 @pytest.mark.parametrize("x", [(0.5, 0.3, 0.9), (0.5, 0.5, 0.3)])
 def test_tuples_of_numbers_are_sorted(function: Callable[..., Any], x: Any) -> None:
     """Where the first ones are equal, the second ones decide."""

@@ -45,8 +45,8 @@ def _deciding(keys: list[Any]) -> list[Any]:
 
 
 def _are_rows(keys: list[Any]) -> bool:
-    """Are they tuples of as many real numbers each?"""
-    if not all(isinstance(key, tuple) for key in keys) or len({len(key) for key in keys}) != 1:
+    """Are they tuples, or lists, of as many real numbers each?"""
+    if len({(type(key), len(key) if isinstance(key, (tuple, list)) else None) for key in keys}) != 1:
         return False
     parts = [part for key in keys for part in key]
     return all(part.dtype.kind != "c" if isinstance(part, Scalar) else isinstance(part, (int, float)) for part in parts)
@@ -67,7 +67,7 @@ def in_order(interpreter: Interpreter, value: Any, *, key: Any = None, reverse: 
         keys = _deciding([known_values.plain(item) for item in made])
         if any(isinstance(k, (tuple, list)) and not _is_plain(k) for k in keys) and not _are_rows(keys):
             interpreter.build.refuse(
-                "items or keys that are lists, or tuples of more than numbers, which are only known at run time",
+                "items or keys that are lists of several lengths, or of more than numbers, only known at run time",
                 "sort tuples of numbers:  sorted([(t, x), ...])",
             )
         if all(map(_is_plain, keys)):
