@@ -336,12 +336,10 @@ def ordered(items, key, reverse):
     """sorted(items, key=key, reverse=reverse), of numbers or tuples; equal keys stay in order, in reverse too."""
     items = list(items)
     made = items if key is None else [key(item) for item in items]
-    if (
-        is_constant(len(items)) and len(items) > 0 and isinstance(made[0], (tuple, list))
-    ):  # whole numbers keep all digits
+    if is_constant(len(items)) and len(items) > 0 and isinstance(made[0], (tuple, list)):
         made = made[::-1] if reverse else made
         places = np.arange(len(items))
-        for k in tuple(range(len(made[0])))[::-1]:  # the first decides last
+        for k in tuple(range(len(made[0])))[::-1]:  # the first decides last; whole numbers keep all digits
             places = places[np.argsort(np.array([each[k] for each in made])[places], kind="stable")]
         places = len(items) - 1 - places[::-1] if reverse else places
         return [items[k] for k in places]
