@@ -44,6 +44,20 @@ def strictly_beside_a_tuple(x):
     return s
 
 
+def lists_for_operands(x):
+    m = M[:, :3] @ [v * v for v in x[:3]] + [v for v in x] @ M[:, :1]
+    m += [v + 1.0 for v in x]
+    m[1:] -= range(4)
+    m = m.clip([v - 1.0 for v in x], 3.0)
+    return m * m.dot([v for v in x]) + m.take([int(v) for v in x]) + x.dot(range(5))
+
+
+def lists_for_matrices(x):
+    m = np.outer(x, x)
+    m @= [[v, 1.0, v, v * v, 2.0] for v in x]
+    return m * np.sort(x).searchsorted([v - 0.1 for v in x])
+
+
 def strictly_tuples(x):
     return sum(a * b for a, b in zip((x[0], x[1]), (1.0, 2.0, 3.0), strict=True))
 
@@ -52,6 +66,13 @@ def test_zip_as_long_as_each_other() -> None:
     check_grad(grad(strictly, jit=False), X, X + 1.0)
     check_grad(grad(not_strictly, jit=False), X, X[:3] + 1.0)
     check_grad(grad(strictly_beside_a_tuple, jit=False), X[:3])
+
+
+@pytest.mark.parametrize("function", [lists_for_operands, lists_for_matrices])
+def test_lists_are_operands_of_arrays(function: Callable[..., Any]) -> None:
+    f = grad(function, jit=False)
+    np.testing.assert_allclose(f(X), function(X), rtol=1e-13)
+    check_grad(f, X)
 
 
 @pytest.mark.parametrize("jit", [False, True])
@@ -180,10 +201,21 @@ def test_pythons_sum_keeps_the_dtype_of_integers(jit: bool) -> None:
             np.testing.assert_array_equal(got, want)
 
 
+def added(x):
+    return math.fsum(x) + math.fsum(v * v for v in x)
+
+
+def multiplied_numbers(x):
+    return math.prod(x.tolist())
+
+
 def test_numbers_of_python_are_in_double_precision() -> None:
     x = X.astype(np.float32)
     found, wanted = grad(of_a_list_of_numbers, jit=False)(x), of_a_list_of_numbers(x)
     assert abs(found - wanted) < 1e-12 and np.asarray(found).dtype == np.asarray(wanted).dtype
+    for f in (added, multiplied_numbers):
+        assert type(grad(f, jit=False)(x)) is float
+        assert grad(f, jit=False)(x) == pytest.approx(f(x), rel=1e-15)
 
 
 def lists_beside_numbers_of_numpy(x):

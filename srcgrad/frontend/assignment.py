@@ -42,6 +42,7 @@ from .values import (
     ArrayValue,
     Flat,
     Items,
+    Range,
     Scalar,
     Slice,
     Static,
@@ -259,6 +260,8 @@ def _refuse_table(interpreter: Interpreter, base: ast.expr) -> None:
 def _update(interpreter: Interpreter, target: ArrayValue, value: Any, op: str | None) -> None:
     """`target = value` or `target op= value`, in place."""
     interpreter.at_statement()
+    if isinstance(value, (Items, Range)):
+        value = lists_as_arrays.as_operand(interpreter, value)
     if op == "matmul":
         value, op = products.in_place(interpreter.build, target, value), None
     indexing.write(interpreter.build, target, value, op=op)

@@ -473,6 +473,8 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
         return list_methods.method(interpreter, owner, name, args, kwargs)
     if isinstance(owner, RandomSource):
         return drawn(interpreter, owner, name, args, kwargs)
+    args = [lists_as_arrays.as_operand(interpreter, value) for value in args]
+    kwargs = {key: lists_as_arrays.as_operand(interpreter, value) for key, value in kwargs.items()}
     if name in compositions.METHODS:
         made = call_composition(interpreter, compositions.METHODS[name], [owner, *args], kwargs)
         return made if "dtype" in kwargs else note_results(build, name, "", [owner, *args, *kwargs.values()], made)

@@ -77,6 +77,8 @@ def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
             for v in (x, y)
         )
     if op == "matmul":
+        if isinstance(x, ArrayValue) or isinstance(y, ArrayValue):  # (two lists have no product in Python)
+            x, y = (lists_as_arrays.as_operand(interpreter, value) for value in (x, y))
         return note_results(build, "matmul", "", [x, y], products.matrix_product(build, x, y, name="@"))
     if op == "mod" and isinstance(x, Static) and isinstance(x.value, str):
         return _text_arithmetic(interpreter, op, x, y)

@@ -472,6 +472,14 @@ def permutations_in_floats(n, k=None):
     return out
 
 
+@python_means(math.prod)
+def prod(iterable, *, start=1):
+    total = start
+    for item in iterable:
+        total = total * item
+    return total
+
+
 # --------------------------------------------------------------------------------------------------------------
 # Methods of numbers.
 

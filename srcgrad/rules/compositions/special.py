@@ -208,15 +208,7 @@ def dist(p, q):
 def fsum(seq):
     total = 0.0
     for item in seq:
-        total = total + item
-    return total
-
-
-@means(math.prod)
-def prod(iterable, *, start=1):
-    total = start
-    for item in iterable:
-        total = total * item
+        total = total + float(item)
     return total
 
 
