@@ -83,11 +83,12 @@ def numbered(x):
 
 
 def in_turns(x):
+    phases = itertools.cycle([0.5, x[2]])
     w = [1.0, *itertools.islice(itertools.cycle((4.0, x[0])), len(x) - 2), 1.0]
     s = sum(a * b for a, b in zip(w, x, strict=True))
     for (a, sign), y, v in zip(itertools.cycle(((1.0, 1), (x[1], -1))), itertools.cycle(x[:3]), x):  # noqa: B905
         s = s * 0.5 + a * sign * y * v
-    return s
+    return s + sum(a * v for a, v in zip(phases, x, strict=False))
 
 
 def cut_off(x):
@@ -121,8 +122,28 @@ def test_what_comes_again_is_what_it_was() -> None:
             x[1] = v
         return s
 
-    with pytest.raises(UnsupportedError, match="changes what the iterator that it runs over reads"):
-        grad(written, jit=False)(X)
+    def written_by_name(x):
+        ys, s = [x[0], x[1]], 0.0
+        weights = itertools.cycle(ys)
+        for w, v in zip(weights, x, strict=False):
+            s += w * v
+            ys[1] = v
+        return s
+
+    def read_as_it_comes(x):
+        x, s = x.copy(), 0.0
+        for k, w in enumerate(itertools.cycle(x)):
+            s += w * (k + 1.0)
+            x[-1] = w * 2.0
+            if k == 7:
+                break
+        return s
+
+    for f in (written, written_by_name):
+        with pytest.raises(UnsupportedError, match="changes what the iterator that it runs over reads"):
+            grad(f, jit=False)(X)
+    assert grad(read_as_it_comes, jit=False)(X) == pytest.approx(read_as_it_comes(X), rel=1e-14)
+    check_grad(grad(read_as_it_comes, jit=False), X)
 
 
 class Grid:

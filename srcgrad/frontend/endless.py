@@ -16,7 +16,7 @@ from ..ir.expressions import BOOL, INT64, Call, Const, Expr, Load
 from ..ir.nodes import If, Raise
 from ..ir.walk import is_constant
 from ..rules.compositions import PYTHON
-from . import calls_in_place, generators, list_items, lists, operators, optional, unpacking
+from . import calls_in_place, generators, identities, list_items, lists, operators, optional, unpacking
 from .arithmetic import cast
 from .values import ArrayValue, Endless, Indexed, Items, Scalar, Static, TupleValue, whole
 
@@ -37,8 +37,10 @@ def numbered(interpreter: Interpreter, function: Any, args: list[Any]) -> list[A
 
 
 def _numbered(interpreter: Interpreter, value: Any) -> Any:
-    function = value.value.function if generators.is_one(value) and value.value.scope is None else None
-    given = value.value.given if function is not None else {}
+    if not generators.is_one(value):
+        return value
+    made = generators.given_to(value.value)
+    function, given = made.function, {name: identities.now(interpreter, part) for name, part in made.given.items()}
     if function is PYTHON[itertools.count]:
         return _counted(interpreter, given["start"], given["step"])
     if function is PYTHON[itertools.cycle]:
@@ -77,16 +79,16 @@ def _cycled(interpreter: Interpreter, items: Any) -> Endless:
             build.check_fresh(rows.element)
             return unpacking.element(rows, Call("mod", (k, length), INT64))
 
-        return Endless(row, length)
+        return Endless(row, length, source=items)
     known = unpacking.known_items(interpreter, items)
     if known is None:
         of_a_list = lists.copied(interpreter, items)
         if isinstance(items, Items):
             build.twin(of_a_list.rows, items.rows)
         at = lambda k: list_items.item_at(interpreter, of_a_list, Call("mod", (k, of_a_list.length), INT64))
-        return Endless(at, of_a_list.length)
+        return Endless(at, of_a_list.length, source=items)
     length = affine.integer(len(known))
-    return Endless(lambda k: known[k.value % len(known)], length, tuple(known))  # type: ignore[attr-defined]
+    return Endless(lambda k: known[k.value % len(known)], length, tuple(known), items)  # type: ignore[attr-defined]
 
 
 def _in_rows(interpreter: Interpreter, value: Endless) -> Endless:

@@ -38,6 +38,7 @@ ENDLESS = {
     itertools.cycle: "number the items:  for k, y in enumerate(ys), and take  parts[k % n]",
     itertools.repeat: "the number itself",
 }
+TAKE_SOME = ("zip", "map", "islice")  # of what has no end, too (see `endless`)
 MOST = 24  # generators that take from one another
 TAKERS = (list, tuple, sum, max, min, sorted, math.fsum, math.prod)  # these go through all of it, and have no say in it
 
@@ -107,13 +108,44 @@ def _mark_only_use(name: str, behind: list[ast.stmt]) -> None:
             case ast.For(iter=ast.Call(func=ast.Name(id="enumerate"), args=[over, *_])) | ast.For(iter=over):
                 if isinstance(over, ast.Name) and over.id == name:
                     over.is_only_use = True  # type: ignore[attr-defined]
+        for call in _calls_once(stmt):
+            if isinstance(call.func, (ast.Name, ast.Attribute)) and _called(call.func) in TAKE_SOME:
+                for arg in call.args:
+                    if isinstance(arg, ast.Name) and arg.id == name:
+                        arg.is_only_use = True  # type: ignore[attr-defined]
+
+
+def _called(function: ast.Name | ast.Attribute) -> str:
+    return function.id if isinstance(function, ast.Name) else function.attr
+
+
+def _calls_once(stmt: ast.stmt) -> Iterable[ast.Call]:
+    """The calls in a statement that it makes once, whatever happens."""
+    match stmt:
+        case ast.For(iter=part):
+            waiting: list[ast.AST] = [part]
+        case ast.Assign() | ast.AugAssign() | ast.Expr() | ast.Return():
+            waiting = [stmt.value] if stmt.value is not None else []
+        case _:
+            waiting = []
+    while waiting:
+        node = waiting.pop()
+        match node:
+            case ast.GeneratorExp() | ast.ListComp() | ast.SetComp() | ast.DictComp():
+                waiting.append(node.generators[0].iter)
+            case ast.Lambda() | ast.IfExp() | ast.BoolOp():
+                pass
+            case _:
+                waiting += ast.iter_child_nodes(node)
+        if isinstance(node, ast.Call):
+            yield node
 
 
 def is_only_use(node: ast.AST) -> bool:
     return getattr(node, "is_only_use", False)
 
 
-def _given_to(made: Generator) -> Generator:
+def given_to(made: Generator) -> Generator:
     """With what it was given as that is now."""
     if made.scope is None:
         return made
@@ -184,7 +216,7 @@ def of_objects(interpreter: Interpreter, function: Any, args: list[Any]) -> list
 
 def for_loop(interpreter: Interpreter, node: ast.For, made: Generator) -> None:
     """The statements of the generator in the place of the loop, with names of their own."""
-    env, made = interpreter.env, _given_to(made)
+    env, made = interpreter.env, given_to(made)
     prefix = _prefix(interpreter, made)
     function = made.source.node
     assert isinstance(function, ast.FunctionDef)
@@ -392,6 +424,7 @@ __all__ = [
     "Generator",
     "check_taken",
     "for_loop",
+    "given_to",
     "is_function",
     "is_one",
     "note_taker",

@@ -104,16 +104,23 @@ def noted(
     if any(written) and (changes.since() or len(gone_through) > 1):  # in Python they take turns
         _refuse_writing(interpreter, "an iterator is made of one")
     has_written = any(written) or changes.since()
-    ahead = [part.ahead for part in parts] + ([] if _is_read_in_turn(value, function, args) else [of])
+    ahead = [*(part.ahead for part in parts), *_copied(interpreter, args)]
+    if not _is_read_in_turn(value, function, args):
+        ahead.append(of)
     names, counts = (tuple(x for part in ahead for x in getattr(part, field)) for field in ("names", "changes"))
     interpreter.iterators.note(value, Made(of, Reads(names, counts), has_written))
     return value
 
 
+def _copied(interpreter: Interpreter, args: Sequence[Any]) -> list[Reads]:
+    """Of what comes again and again we have a copy, and Python reads it item by item when it comes first."""
+    found = [arg.source for arg in args if isinstance(arg, Endless) and arg.source is not None]
+    names = tuple((Unnamed(value), "", value) for value in found)
+    return [Reads(names, _changes(interpreter, names))] if names else []
+
+
 def _is_read_in_turn(value: Any, function: Any, args: Sequence[Any]) -> bool:
     """Is an item looked at when a loop comes to it, or is it one and the same thing all the time?"""
-    if any(isinstance(arg, Endless) and arg.round is not None for arg in args):  # we have copied what comes again
-        return False
     if isinstance(value, Indexed):
         return any(function is known for known in (*IN_TURN, map))
     if any(function is known for known in IN_TURN):

@@ -422,11 +422,15 @@ class Indexed:
 
 @dataclass(frozen=True, eq=False)
 class Endless:
-    """Items without an end, by number.  `round`: how many there are until they come again; `known`: these."""
+    """Items without an end, by number.
+
+    `round`: how many there are until they come again; `known`: these; `source`: what they are copied from.
+    """
 
     item: Callable[[Expr], Any]
     round: Expr | None = None
     known: tuple[Any, ...] = ()
+    source: Any = None
 
 
 @dataclass(frozen=True, eq=False)

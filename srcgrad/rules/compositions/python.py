@@ -252,9 +252,12 @@ def counted(start=0, step=1):
 
 @python_means(itertools.cycle)
 def cycled(items):
-    items = list(items)
-    while len(items) > 0:
-        yield from items
+    gone_through = []
+    for item in items:  # as they are by then
+        gone_through.append(item)
+        yield item
+    while len(gone_through) > 0:
+        yield from gone_through
 
 
 @python_means(itertools.repeat)
