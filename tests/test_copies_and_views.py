@@ -18,7 +18,7 @@ from srcgrad.testing import check_grad
 AHEAD = [
     "a = a", "a = a[::2]", "a = a.T", "a = (a * 1.0)[::-1]", "a = a[:1]", "a = np.where(a > 2.0, a, 1.0)[::2]",
     "a = (a * 1.0)[..., ::-1]", "a = a[:: len(a) // 2]", "a = np.outer(a, a)",
-    "a = (np.ravel(a)[:, None] * np.ones(3)).T", "a = np.full((2, 3), np.sum(a)).T",
+    "a = (np.ravel(a)[:, None] * np.ones(3)).T", "a = (a * 1j).imag", "a = np.full((2, 3), np.sum(a)).T",
 ]  # fmt: skip
 MADE = [
     "a.ravel()", "np.ravel(a, order='F')", "a.reshape(-1)", "a.T.ravel()", "np.asarray(a, order='C')",

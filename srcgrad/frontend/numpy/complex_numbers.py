@@ -9,6 +9,7 @@ from __future__ import annotations
 import cmath
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,8 @@ def imag(build: Builder, value: Any) -> Any:
 def _mapped(function: Callable[[Expr], Expr], value: Any) -> Any:
     if isinstance(value, Scalar):
         return Scalar(function(value.expr), value.weak)
-    return computed(value, function(value.element))
+    has_gaps = value.dtype.kind == "c"  # where the other part lies
+    return replace(computed(value, function(value.element)), has_gaps=has_gaps)
 
 
 def from_parts(build: Builder, x: Any, y: Any, weak: bool = False) -> Any:
