@@ -48,7 +48,8 @@ def _handles(function: Function) -> dict[str, frozenset[str]]:
             case Swap(left=left, right=right):
                 made.update([left.name, left.name, right.name, right.name])
     handed = {leaf.name for leaf in leaves(function.results) if isinstance(leaf, Array)}
-    local = [frozenset(names) for names in memory.values() if all(made[n] == 1 for n in names) and not names & handed]
+    names_of = (frozenset({root, *views}) for root, views in memory.items())
+    local = [names for names in names_of if all(made[name] == 1 for name in names) and not names & handed]
     return {name: names for names in local for name in names}
 
 
