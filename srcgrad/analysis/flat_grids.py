@@ -92,13 +92,13 @@ def _grids(
     added: dict[Array, list[Expr]] = {}
     values = _set_once(body)
     for stmt in statements(body):
-        if isinstance(stmt, AddTo) and isinstance(stmt.target, Load):
+        if isinstance(stmt, AddTo) and isinstance(stmt.target, Load) and stmt.target.array.ndim == 1:
             added.setdefault(stmt.target.array, []).append(by_values(stmt.target.index[0], values))
-    touched = {load.array.name for s in statements(body) for e in expressions(s) for load in loads(e)}
-    moving = {loop.index for loop in loops} | effects(body).writes
+    inside = effects(body)
+    read = {load.array.name for s in statements(body) for e in expressions(s) for load in loads(e)}
+    moving = {loop.index for loop in loops} | inside.writes
     for flat, places in added.items():
-        others = (touched | {array.name for array in added}) - {flat.name}
-        if flat.ndim != 1 or flat.name in touched or any(may_be_one(flat.name, other) for other in others):
+        if flat.name in read or any(may_be_one(flat.name, other) for other in inside.names() - {flat.name}):
             continue
         found = _strides(places[0], loops, moving)
         if found is None:
