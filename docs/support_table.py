@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from srcgrad.emit.expressions import expression_text
 from srcgrad.frontend.arithmetic import TAKE_COMPLEX
-from srcgrad.frontend.builtins_of_python import BUILTINS
+from srcgrad.frontend.calls.builtins_of_python import BUILTINS
 from srcgrad.frontend.expressions import EVALUATED_ABOVE
 from srcgrad.frontend.numpy import random_numbers
 from srcgrad.frontend.numpy.table import METHODS, TABLE, name_of
@@ -187,7 +187,7 @@ def page() -> str:
             "",
             "## Attributes of arrays",
             "",
-            ", ".join(f"`x.{name}`" for name in _cases("attributes.py", "attribute")) + ".",
+            ", ".join(f"`x.{name}`" for name in _cases("objects/attributes.py", "attribute")) + ".",
             "",
             "## The language",
             "",
@@ -273,12 +273,13 @@ def _array_functions() -> Iterator[str]:
     """One row per handler: its spellings, and the arguments that it takes."""
     elementwise = set(names.FUNCTIONS)
     handlers: dict[Any, list[str]] = {}
-    for function, handler in TABLE.items():
+    by_module = lambda item: item[1].__module__
+    for function, handler in sorted(TABLE.items(), key=by_module):
         if function in elementwise or _is_method_of_a_ufunc(function) or _is_no_array_function(function):
             continue
         if _called(function) not in OLD_NAMES:
             handlers.setdefault(handler, []).append(_called(function))
-    methods = {handler: name for name, handler in METHODS.items()}
+    methods = {handler: name for name, handler in sorted(METHODS.items(), key=by_module)}
     for handler in [*handlers, *(handler for handler in methods if handler not in handlers)]:
         arguments = ", ".join(_arguments(handler))
         spelt = ", ".join(f"`{name}({arguments})`" for name in handlers.get(handler, ()))
@@ -450,7 +451,7 @@ def _cases(file: str, function: str) -> list[str]:
 @functools.cache
 def _understood() -> frozenset[str]:
     """The syntax that the frontend has a `case` or an `isinstance` for, or a function that evaluates it."""
-    files = [FRONTEND / name for name in ("interpret.py", "expressions.py", "flow.py", "generators.py")]
+    files = [FRONTEND / name for name in ("interpret.py", "expressions.py", "syntax/flow.py", "control/generators.py")]
     nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
     classes = [node.cls for node in nodes if isinstance(node, ast.MatchClass)]
     classes += [node.args[1] for node in nodes if isinstance(node, ast.Call) and _is_named(node.func, "isinstance")]

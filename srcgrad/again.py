@@ -17,8 +17,8 @@ from srcgrad.arguments import known
 from srcgrad.backends import cpu, files
 from srcgrad.constants import Constants
 from srcgrad.dispatch import Program
-from srcgrad.frontend.adjoints import CallsItself
-from srcgrad.frontend.types import ValueType
+from srcgrad.frontend.calls.adjoints import CallsItself
+from srcgrad.ir.types import ValueType
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from srcgrad.constants import Constants
 from srcgrad.dispatch import LENGTHS_DIFFER, Call, Lanes, Program, Stage, pattern_of
 from srcgrad.errors import ArgumentError, CompiledError, GivenOtherwise, OptionError, SrcgradError
 from srcgrad.frontend.seeds import NEEDS_V
-from srcgrad.frontend.source import signature_of
+from srcgrad.frontend.syntax.source import signature_of
 from srcgrad.options import Options
 from srcgrad.pickled import reduced
 from srcgrad.pullback import Pullback

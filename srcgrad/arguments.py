@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from srcgrad.errors import ArgumentError, OverlapError
-from srcgrad.frontend.types import ArrayType, DictKind, RecordKind, ScalarType, StaticType, TupleType, ValueType
+from srcgrad.ir.types import ArrayType, DictKind, RecordKind, ScalarType, StaticType, TupleType, ValueType
 from srcgrad.rules.compositions import made_of
 
 Pattern = Any

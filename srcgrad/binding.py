@@ -21,7 +21,7 @@ from srcgrad.assumptions import Assumption
 from srcgrad.errors import ArgumentError, OptionError, SourceError, SrcgradError, UnsupportedError
 from srcgrad.frontend.numpy.table import TABLE
 from srcgrad.frontend.outside import Fixed, InGroup, MadeOf, Place, Said, parts_of_partial
-from srcgrad.frontend.source import read, signature_of, unwrap
+from srcgrad.frontend.syntax.source import read, signature_of, unwrap
 from srcgrad.ir.expressions import Span
 from srcgrad.rules.compositions import composition_of
 

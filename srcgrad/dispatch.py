@@ -37,9 +37,9 @@ from srcgrad.errors import (
     ShortAxisError,
     UnsupportedError,
 )
-from srcgrad.frontend.source import signature_of
-from srcgrad.frontend.types import StaticType, TupleType, ValueType, arrays_in
+from srcgrad.frontend.syntax.source import signature_of
 from srcgrad.garbage import no_search_for_garbage
+from srcgrad.ir.types import StaticType, TupleType, ValueType, arrays_in
 from srcgrad.passes import order
 from srcgrad.recalled import Recalled
 

@@ -19,10 +19,10 @@ from .errors import OptionError
 from .frontend.function import Interpreted, interpret
 from .frontend.outside import Place
 from .frontend.seeds import LIKE_THE_OUTPUT
-from .frontend.types import ValueType
 from .ir.check import GONE_AFTER, check, check_results, check_types
 from .ir.nodes import Function
 from .ir.show import show
+from .ir.types import ValueType
 from .options import Options
 from .passes.early_checks import check_early
 from .passes.late_checks import compares_late

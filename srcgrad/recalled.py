@@ -26,6 +26,7 @@ from srcgrad.binding import Given
 from srcgrad.emit.gpu.kernels import Form
 from srcgrad.errors import SrcgradError
 from srcgrad.frontend.arguments import type_of
+from srcgrad.frontend.calls.parameters import array_defaults
 from srcgrad.frontend.outside import (
     Fixed,
     FormOf,
@@ -40,9 +41,8 @@ from srcgrad.frontend.outside import (
     holds_arrays,
     is_whole,
 )
-from srcgrad.frontend.parameters import array_defaults
 from srcgrad.frontend.seeds import LIKE_THE_OUTPUT
-from srcgrad.frontend.types import ArrayType, ScalarType, StaticType, TupleType
+from srcgrad.ir.types import ArrayType, ScalarType, StaticType, TupleType
 from srcgrad.options import Options
 from srcgrad.pipeline import Capture, Generated
 

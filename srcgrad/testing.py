@@ -18,7 +18,7 @@ import numpy as np
 
 from srcgrad.binding import cotangent_name
 from srcgrad.errors import ArgumentError, ShapeError
-from srcgrad.frontend.source import signature_of
+from srcgrad.frontend.syntax.source import signature_of
 
 __all__ = ["TOLERANCES", "check_grad", "complex_step", "richardson"]
 

@@ -26,7 +26,7 @@ from srcgrad import dispatch, grad
 from srcgrad.backends import cpu
 from srcgrad.backends.boxing import Promised
 from srcgrad.errors import ArgumentError, SourceError, SrcgradError, UnsupportedError
-from srcgrad.frontend import source
+from srcgrad.frontend.syntax import source
 from srcgrad.recalled import Recalled
 from srcgrad.testing import check_grad
 

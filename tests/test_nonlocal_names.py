@@ -11,7 +11,7 @@ import pytest
 from support import from_text
 
 from srcgrad import UnsupportedError, check_grad, grad
-from srcgrad.frontend.nonlocal_names import as_attributes
+from srcgrad.frontend.syntax.nonlocal_names import as_attributes
 
 X = np.array([1.0, 2.0, 3.0])
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from srcgrad import ShortAxisError, UnsupportedError, grad
-from srcgrad.frontend.iterators import Iterators, Made
+from srcgrad.frontend.control.iterators import Iterators, Made
 from srcgrad.frontend.values import Scalar
 from srcgrad.ir.expressions import FLOAT64, Const
 from srcgrad.testing import check_grad

@@ -17,7 +17,7 @@ from test_errors import line_of
 
 from srcgrad import check_grad, grad
 from srcgrad.errors import DepthError, UnsupportedError
-from srcgrad.frontend import recursion
+from srcgrad.frontend.calls import recursion
 
 
 def chained(x, n):

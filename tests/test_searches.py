@@ -10,9 +10,9 @@ import pytest
 
 from srcgrad import grad
 from srcgrad.both_sweeps import Memory
-from srcgrad.frontend.types import ArrayType
 from srcgrad.ir.expressions import Load
 from srcgrad.ir.nodes import AddTo
+from srcgrad.ir.types import ArrayType
 from srcgrad.ir.walk import statements
 from srcgrad.options import Options
 from srcgrad.pipeline import transformed

@@ -11,7 +11,7 @@ import pytest
 from srcgrad import grad
 from srcgrad.both_sweeps import Memory
 from srcgrad.emit.brief import STEPS, longest_brief
-from srcgrad.frontend.types import ArrayType
+from srcgrad.ir.types import ArrayType
 from srcgrad.options import Options
 from srcgrad.passes import order
 from srcgrad.pipeline import transformed

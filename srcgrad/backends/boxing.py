@@ -25,7 +25,7 @@ from numba.np import numpy_support
 from srcgrad.backends.entries import LowerEntry
 from srcgrad.backends.loop_wishes import FACTS
 from srcgrad.backends.lowering import with_facts
-from srcgrad.frontend.types import ArrayType, ScalarType, StaticType, TupleType
+from srcgrad.ir.types import ArrayType, ScalarType, StaticType, TupleType
 
 TP_ALLOC = 47  # the number of a type's allocator among the slots of Python's stable interface
 

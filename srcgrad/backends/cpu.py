@@ -30,8 +30,8 @@ from srcgrad.backends.direct import Direct, Outside, stub
 from srcgrad.backends.own_functions import can_be_kept, compile_own, room_for
 from srcgrad.emit.brief import ALWAYS
 from srcgrad.emit.facts import Facts
-from srcgrad.frontend.types import ChosenKind, DictKind, ListKind, RecordKind, TextKind
 from srcgrad.garbage import no_search_for_garbage
+from srcgrad.ir.types import ChosenKind, DictKind, ListKind, RecordKind, TextKind
 from srcgrad.runtime import threads
 from srcgrad.runtime.errors import Told
 from srcgrad.runtime.resolved import calls_resolved_once

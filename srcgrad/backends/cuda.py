@@ -27,8 +27,7 @@ from srcgrad.backends import files
 from srcgrad.backends.plain import STRONG, flat_results, rebuild
 from srcgrad.emit.gpu.kernels import Form
 from srcgrad.errors import ArgumentError, DeviceError
-from srcgrad.frontend.outputs import type_leaves
-from srcgrad.frontend.types import ArrayType, ScalarType, TupleType
+from srcgrad.ir.types import ArrayType, ScalarType, TupleType, type_leaves
 from srcgrad.runtime.errors import MoreRows
 from srcgrad.runtime.gpu.compiled_kernels import compiled_as_kernel
 from srcgrad.runtime.gpu.launching import NUMBERS, words_of

@@ -39,7 +39,7 @@ from srcgrad.backends.boxing import flat_types, split
 from srcgrad.binding import make_signatures
 from srcgrad.constants import Constants
 from srcgrad.errors import ArgumentError, UnsupportedError
-from srcgrad.frontend.types import ArrayType, ScalarType, StaticType, TupleType, ValueType
+from srcgrad.ir.types import ArrayType, ScalarType, StaticType, TupleType, ValueType
 
 WEAK = (types.float64, types.int64, types.boolean, types.complex128)
 NUMBERS = (types.Float, types.Complex, types.Integer, types.Boolean)

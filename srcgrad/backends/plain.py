@@ -14,7 +14,7 @@ import numpy as np
 from srcgrad.arguments import leaf_type
 from srcgrad.backends import files
 from srcgrad.errors import ArgumentError, DepthError
-from srcgrad.frontend.types import ArrayType, ScalarType, StaticType, TupleType
+from srcgrad.ir.types import ArrayType, ScalarType, StaticType, TupleType
 
 
 class Dispatcher:

@@ -23,7 +23,7 @@ from .values import (
 )
 
 if TYPE_CHECKING:
-    from .attempts import Attempt
+    from .control.attempts import Attempt
     from .interpret import Interpreter
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..ir.expressions import Array, Dim, Var
+from ..ir.types import ArrayType, ScalarType, StaticType, TupleType, ValueType
 from .builder import Builder
-from .types import ArrayType, ScalarType, StaticType, TupleType, ValueType
 
 
 def type_of(name: str, value: Any) -> ValueType:

@@ -31,6 +31,7 @@ from ..ir.expressions import (
     select,
 )
 from ..ir.nodes import Conform, If, Raise, View
+from ..ir.types import ScalarType
 from ..ir.walk import children, is_constant, loads, rewrite, subexpressions
 from ..rules.names import UFUNCS
 from .builder import Builder
@@ -44,7 +45,6 @@ from .joined_numbers import (
     small_types,
     types_of,
 )
-from .types import ScalarType
 from .values import ArrayValue, Scalar, computed, whole
 
 PYTHON: dict[str, Callable[..., Any]] = {

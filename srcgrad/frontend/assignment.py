@@ -10,34 +10,13 @@ import numpy as np
 
 from ..errors import ArgumentError, AttributeArgumentError, NoItemsError, UnsupportedError
 from ..ir.walk import loads
-from . import (
-    attributes,
-    binding,
-    branches,
-    called_first,
-    changes,
-    computed_attributes,
-    dicts,
-    expressions,
-    identities,
-    item_fields,
-    item_names,
-    item_views,
-    list_items,
-    list_methods,
-    lists,
-    lists_as_arrays,
-    named_parts,
-    operators,
-    optional,
-    records,
-    special_methods,
-    tables,
-    tuple_items,
-    unpacking,
-)
+from . import binding, expressions, identities, operators, optional, unpacking
 from .aliases import HELD, roots_of_value, value_leaves
+from .calls import called_first
+from .control import branches
+from .lists import item_fields, item_names, item_views, list_items, list_methods, lists, lists_as_arrays, tables
 from .numpy import flat, indexing, products
+from .objects import attributes, changes, computed_attributes, dicts, named_parts, records, special_methods, tuple_items
 from .values import (
     ArrayValue,
     Flat,

@@ -10,10 +10,13 @@ from ..ir.expressions import BOOL, INT64, Array, Call, Const, Dim, Expr, Var
 from ..ir.nodes import AddTo, Alloc, Assign, Invoke, Stmt
 from ..ir.rename import rename_arrays
 from ..ir.walk import blocks, loads, map_expressions, statements, substitute, variables, with_blocks
-from . import flow, generators, identities, item_views, list_items, unbound
+from . import identities
 from .arithmetic import cast
-from .frames import Frame
+from .calls.frames import Frame
+from .control import generators, unbound
 from .joined_numbers import Widen, is_as, join_scalars, of_the_types_of, with_types
+from .lists import item_views, list_items
+from .syntax import flow
 from .values import (
     ArrayValue,
     Bound,

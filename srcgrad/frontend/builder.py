@@ -22,10 +22,10 @@ from ..ir.nodes import (
     Transpose,
     View,
 )
+from ..ir.types import ScalarType
 from ..ir.walk import subexpressions
 from .joined_numbers import types_of
 from .known_memory import KnownMemory
-from .types import ScalarType
 from .values import ArrayValue, follows_order, has_whole_rows, lies_in_order, run_of, whole
 
 

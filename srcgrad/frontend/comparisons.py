@@ -20,22 +20,11 @@ from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Expr, both, either, negated, select
 from ..ir.nodes import If, Raise
 from ..ir.walk import is_constant
-from . import (
-    containers,
-    identities,
-    item_views,
-    known_values,
-    lists_as_arrays,
-    one_of,
-    operators,
-    optional,
-    records,
-    sets,
-    shared_items,
-    special_methods,
-)
+from . import identities, known_values, one_of, operators, optional
 from .arithmetic import cast, elementwise
+from .lists import item_views, lists_as_arrays, shared_items
 from .numpy.table import TABLE
+from .objects import containers, records, sets, special_methods
 from .values import (
     NONE,
     ArrayValue,

@@ -18,33 +18,13 @@ from ..errors import (
     SrcgradError,
     UnsupportedError,
 )
-from . import (
-    arrays_of_none,
-    attributes,
-    binding,
-    changes,
-    containers,
-    generators,
-    identities,
-    item_names,
-    item_views,
-    known_values,
-    large_numbers,
-    lists,
-    lists_as_arrays,
-    one_by_one,
-    one_of,
-    operators,
-    optional,
-    records,
-    sets,
-    special_methods,
-    texts,
-    tuple_items,
-    unpacking,
-)
+from . import arrays_of_none, binding, identities, known_values, large_numbers, one_of, operators, optional, unpacking
+from .calls import texts
+from .control import generators
+from .lists import item_names, item_views, lists, lists_as_arrays, one_by_one
 from .numpy import flat, grids, indexing
-from .syntax import walk
+from .objects import attributes, changes, containers, records, sets, special_methods, tuple_items
+from .syntax.syntax import walk
 from .values import (
     ArrayValue,
     Flat,

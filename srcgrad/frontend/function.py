@@ -16,33 +16,7 @@ from ..ir.expressions import Array, Const, Var, is_inexact
 from ..ir.info import Info
 from ..ir.names import RESERVED
 from ..ir.nodes import Function, Library, OwnCopy, Stmt
-from ..ir.walk import expressions as expressions_of
-from ..ir.walk import statements, targets, variables
-from ..rules.compositions import deques, iterators
-from ..rules.device import RESERVED as RESERVED_ON_DEVICE
-from . import lists_as_arrays, one_of, optional, types_that_decide, unpacking
-from .arguments import parameter, type_of
-from .interpret import Interpreter
-from .item_fields_known import FieldsLearnt, ItemFields, OtherNumbers, Shared
-from .known_memory import WrittenAfterAll
-from .outputs import (
-    Group,
-    ScalarOutput,
-    StaticOutput,
-    describe_type,
-    flat_outputs,
-    float_leaves,
-    float_structure,
-    like_the_output,
-    result_leaves,
-    structure,
-    type_leaves,
-)
-from .outside import Place
-from .recursion import Callees, Chosen, InPlace, NotYetKnown, OwnFunction, refuse
-from .seeds import LIKE_THE_OUTPUT, MissingCotangent, seeds_of
-from .source import signature_of
-from .types import (
+from ..ir.types import (
     SETS,
     ArrayType,
     ChosenKind,
@@ -54,8 +28,35 @@ from .types import (
     TextKind,
     TupleType,
     ValueType,
+    type_leaves,
 )
-from .user import stopped
+from ..ir.walk import expressions as expressions_of
+from ..ir.walk import statements, targets, variables
+from ..rules.compositions import deques, iterators
+from ..rules.device import RESERVED as RESERVED_ON_DEVICE
+from . import one_of, optional, types_that_decide, unpacking
+from .arguments import parameter, type_of
+from .calls.recursion import Callees, Chosen, InPlace, NotYetKnown, OwnFunction, refuse
+from .calls.user import stopped
+from .interpret import Interpreter
+from .known_memory import WrittenAfterAll
+from .lists import lists_as_arrays
+from .lists.item_fields_known import FieldsLearnt, ItemFields, OtherNumbers, Shared
+from .outputs import (
+    Group,
+    ScalarOutput,
+    StaticOutput,
+    describe_type,
+    flat_outputs,
+    float_leaves,
+    float_structure,
+    like_the_output,
+    result_leaves,
+    structure,
+)
+from .outside import Place
+from .seeds import LIKE_THE_OUTPUT, MissingCotangent, seeds_of
+from .syntax.source import signature_of
 from .values import (
     NONE,
     UNDEFINED,

@@ -7,8 +7,8 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from ..ir.types import DictKind
 from . import optional
-from .types import DictKind
 from .values import Bound, Closure, Differentiated, Generator, Items, Method, Once, OneOf, Static, TupleValue
 
 if TYPE_CHECKING:

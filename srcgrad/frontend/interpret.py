@@ -26,46 +26,37 @@ from ..errors import ImportArgumentError, ModuleArgumentError, NameArgumentError
 from ..ir import affine
 from ..ir.expressions import Array, Expr, Span, Var
 from ..ir.nodes import If, Raise, Stmt
-from . import (
-    assignment,
-    binding,
+from ..ir.types import DictKind
+from . import assignment, binding, expressions, identities, optional, outside, split_statements
+from .aliases import HELD
+from .arguments import parameter, type_of
+from .builder import Builder
+from .calls import (
     bodies,
     calls,
     calls_in_place,
     calls_of_own,
-    computed_attributes,
-    contexts,
-    control,
     definitions,
-    exceptions,
-    exchanged_items,
-    expressions,
-    first_apart,
-    flow,
-    generators,
-    handlers,
-    identities,
-    if_statements,
     implicit,  # noqa: F401 (register)
-    item_names,
-    iterators,
-    list_methods,
-    looks,
-    named_parts,
-    optional,
-    outside,
     parameters,
-    records,
     recursion,
-    split_statements,
-    tries,
-    unbound,
     vectorized,  # noqa: F401 (register)
 )
-from .aliases import HELD
-from .arguments import parameter, type_of
-from .builder import Builder
-from .frames import Frame
+from .calls.frames import Frame
+from .control import (
+    contexts,
+    control,
+    exceptions,
+    first_apart,
+    generators,
+    if_statements,
+    iterators,
+    looks,
+    tries,
+    unbound,
+)
+from .lists import exchanged_items, item_names, list_methods
+from .objects import computed_attributes, named_parts, records
 from .outside import (
     LIBRARIES,
     FormOf,
@@ -81,8 +72,8 @@ from .outside import (
     is_small,
     is_whole,
 )
-from .source import read, signature_of
-from .types import DictKind
+from .syntax import flow, handlers
+from .syntax.source import read, signature_of
 from .values import (
     NONE,
     UNDEFINED,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ..ir.expressions import BOOL, INT64, Array, Call, Const, Expr, Load, Var, is_inexact
-from .types import ScalarType
+from ..ir.types import ScalarType
 from .values import ArrayValue, Scalar
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ from ..errors import place
 from ..ir import affine
 from ..ir.expressions import Array, Const, Expr, Load, Span
 from ..ir.nodes import If, Raise, Stmt, View
+from ..ir.types import ScalarType
 from ..ir.walk import loads
-from .item_fields_known import ItemFields
 from .joined_numbers import ItemTypes, TypesOf, source_of
 from .known_lengths import KnownLengths
-from .types import ScalarType
+from .lists.item_fields_known import ItemFields
 
 
 class WrittenAfterAll(Exception):

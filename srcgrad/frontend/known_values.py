@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..ir.expressions import Const
-from .types import DictKind
+from ..ir.types import DictKind
 from .values import Scalar, Slice, Static, Template, TupleValue
 
 if TYPE_CHECKING:

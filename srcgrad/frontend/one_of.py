@@ -16,7 +16,8 @@ from ..errors import UnsupportedError
 from ..ir import affine
 from ..ir.expressions import BOOL, Call, Const, Expr, both, either, negated, select
 from ..ir.walk import is_constant
-from . import optional, unbound
+from . import optional
+from .control import unbound
 from .values import UNDEFINED, Closure, Generator, OneOf, Scalar, Static, Template, Unusable
 
 if TYPE_CHECKING:

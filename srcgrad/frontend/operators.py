@@ -15,26 +15,16 @@ from ..errors import place as error_place
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Expr, both, negated
 from ..ir.nodes import If, Raise
+from ..ir.types import RecordKind
 from ..rules.names import OPERATORS as ARITHMETIC
-from . import (
-    binding,
-    containers,
-    known_values,
-    library_objects,
-    lists,
-    lists_as_arrays,
-    one_of,
-    optional,
-    python_raises,
-    records,
-    sets,
-    special_methods,
-    texts,
-)
+from . import binding, known_values, one_of, optional
 from .arithmetic import cast, elementwise
+from .calls import texts
+from .control import python_raises
+from .lists import lists, lists_as_arrays
 from .numpy import products
 from .numpy.shapes import only_element
-from .types import RecordKind
+from .objects import containers, library_objects, records, sets, special_methods
 from .types_that_decide import note_results
 from .values import (
     ArrayValue,

@@ -20,8 +20,8 @@ from ..errors import UnsupportedError, place
 from ..ir import affine
 from ..ir.expressions import BOOL, Call, negated, select
 from ..ir.nodes import If, Raise
-from .recursion import NotYetKnown
-from .types import DictKind, RecordKind
+from ..ir.types import DictKind, RecordKind
+from .calls.recursion import NotYetKnown
 from .values import UNDEFINED, ArrayValue, Items, Layout, OneOf, Scalar, Static, TupleValue, constant
 
 if TYPE_CHECKING:

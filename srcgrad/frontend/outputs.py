@@ -10,8 +10,18 @@ import numpy as np
 from ..ir import affine
 from ..ir.expressions import Array, Call, Const, Dim, Expr, Var, is_inexact
 from ..ir.show import text
+from ..ir.types import (
+    ArrayType,
+    ChosenKind,
+    DictKind,
+    ListKind,
+    RecordKind,
+    ScalarType,
+    StaticType,
+    TextKind,
+    TupleType,
+)
 from ..ir.walk import rewrite
-from .types import ArrayType, ChosenKind, DictKind, ListKind, RecordKind, ScalarType, StaticType, TextKind, TupleType
 from .values import ArrayValue, Scalar, TupleValue
 
 
@@ -171,9 +181,3 @@ def float_leaves(value: Any) -> list[Any]:
     if isinstance(value, Scalar) and is_inexact(value.dtype) and isinstance(value.expr, Var):
         return [value.expr]
     return []
-
-
-def type_leaves(kind: Any) -> list[Any]:
-    if isinstance(kind, TupleType):
-        return [leaf for item in kind.items for leaf in type_leaves(item)]
-    return [] if isinstance(kind, StaticType) else [kind]

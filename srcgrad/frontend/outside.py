@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .source import unwrap
+from .syntax.source import unwrap
 
 LIBRARIES = ("numpy", "math", "cmath", "scipy")  # modules that stay what they are
 

@@ -11,11 +11,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..ir.expressions import BOOL, Const
-from . import list_types, lists_as_arrays, one_of
-from .frames import Frame
+from ..ir.types import ArrayType, ScalarType
+from . import one_of
+from .calls.frames import Frame
 from .joined_numbers import several, types_of
-from .liveness import assigned
-from .types import ArrayType, ScalarType
+from .lists import list_types, lists_as_arrays
+from .syntax.liveness import assigned
 from .values import (
     UNDEFINED,
     ArrayValue,
@@ -34,7 +35,7 @@ from .values import (
 if TYPE_CHECKING:
     from .builder import Builder
     from .interpret import Interpreter
-    from .source import Source
+    from .syntax.source import Source
 
 
 class Pack:

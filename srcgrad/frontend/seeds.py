@@ -15,20 +15,21 @@ from ..errors import ArgumentError, ShapeError
 from ..ir import affine
 from ..ir.expressions import BOOL, Array, Call, Dim, Expr, Load, Var, either
 from ..ir.nodes import Alloc, Assign, For, If, Raise, Stmt, Store
+from ..ir.types import (
+    ArrayType,
+    ChosenKind,
+    DictKind,
+    ListKind,
+    RecordKind,
+    StaticType,
+    TextKind,
+    TupleType,
+    type_leaves,
+)
 from .arguments import parameter
 from .arithmetic import cast
 from .builder import Builder
-from .outputs import (
-    Group,
-    ScalarOutput,
-    StaticOutput,
-    describe_output,
-    describe_type,
-    flat_outputs,
-    is_float,
-    type_leaves,
-)
-from .types import ArrayType, ChosenKind, DictKind, ListKind, RecordKind, StaticType, TextKind, TupleType
+from .outputs import Group, ScalarOutput, StaticOutput, describe_output, describe_type, flat_outputs, is_float
 
 
 class MissingCotangent(ArgumentError):

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..ir import affine
 from ..ir.expressions import Expr
-from . import binding, branches, expressions, identities, liveness
-from .attempts import restore, save
-from .changes import Changes
+from . import binding, expressions, identities
+from .control import branches
+from .control.attempts import restore, save
+from .objects.changes import Changes
 from .one_of import Splits, refuse
+from .syntax import liveness
 from .values import OneOf, TupleValue
 
 if TYPE_CHECKING:

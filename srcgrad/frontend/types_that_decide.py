@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import place
 from ..ir.expressions import BOOL, FLOAT64, INT64, Array, Const, Load, is_inexact
 from ..ir.nodes import If, Raise
+from ..ir.types import ScalarType
 from .arithmetic import PYTHON_KINDS, loop_dtypes
 from .builder import Builder
 from .joined_numbers import (
@@ -29,7 +30,6 @@ from .joined_numbers import (
     source_of,
     types_of,
 )
-from .types import ScalarType
 from .values import ArrayValue, Scalar, Static, Template, TupleValue, whole
 
 MOST_PATHS = 256  # of a function's arguments, asked one by one

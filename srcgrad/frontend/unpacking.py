@@ -15,8 +15,10 @@ from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Axis, Call, Const, Expr
 from ..ir.nodes import If, Raise
 from ..ir.walk import is_constant
-from . import containers, known_values, list_items, lists_as_arrays, optional, records, special_methods
+from . import known_values, optional
 from .builder import Builder
+from .lists import list_items, lists_as_arrays
+from .objects import containers, records, special_methods
 from .values import ArrayValue, Grid, Indexed, Items, Range, Scalar, Static, TupleValue, constant, remap, whole
 
 if TYPE_CHECKING:

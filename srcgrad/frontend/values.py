@@ -15,8 +15,8 @@ import numpy as np
 
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Array, Axis, Call, Const, Expr, Load
+from ..ir.types import DictKind, ScalarType
 from ..ir.walk import is_constant, loads, rewrite, subexpressions, substitute
-from .types import DictKind, ScalarType
 
 
 def _varies(part: Expr) -> bool:

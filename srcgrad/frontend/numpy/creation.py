@@ -12,13 +12,13 @@ from ...errors import ArgumentError, place
 from ...ir import affine
 from ...ir.expressions import BOOL, FLOAT64, INT64, Array, Axis, Call, Const, Expr
 from ...ir.nodes import If, Raise, Store
+from ...ir.types import DictKind, RecordKind, ScalarType
 from ...rules import compositions
 from .. import optional
 from ..arguments import SUPPORTED
 from ..arithmetic import cast, element_that_fits
 from ..builder import Builder
 from ..joined_numbers import are_joined
-from ..types import DictKind, RecordKind, ScalarType
 from ..types_that_decide import of_one_type, types_of_array
 from ..values import ArrayValue, Scalar, Static, TupleValue, computed, whole
 

@@ -18,14 +18,14 @@ from ...errors import ArgumentError, ShapeError, ValueArgumentError, place
 from ...ir import affine
 from ...ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Var
 from ...ir.nodes import If, Raise
+from ...ir.types import ScalarType
 from ...ir.walk import is_constant, substitute
 from ...ir.wraps import wrap
 from ...rules.compositions.shapes import copy_part
-from .. import list_types
 from ..arithmetic import cast, cast_value
 from ..builder import Builder
 from ..joined_numbers import several, types_of
-from ..types import ScalarType
+from ..lists import list_types
 from ..values import ArrayValue, Items, Nested, Scalar, Static, TupleValue, remap, static_int, whole
 from . import creation, flat, indexing, shapes
 from .axes import at_least, axis_in, moveaxis, with_axes

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ...frontend.types import ArrayType, ScalarType, TupleType
 from ...ir.expressions import INT64, Array, Const, Dim, Expr, Load, Var
 from ...ir.info import Info, roots_of
 from ...ir.nodes import (
@@ -37,6 +36,7 @@ from ...ir.nodes import (
     View,
     leaves,
 )
+from ...ir.types import ArrayType, ScalarType, TupleType
 from ...ir.walk import (
     arrays_read,
     blocks,

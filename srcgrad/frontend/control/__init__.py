@@ -1,0 +1,1 @@
+"""Branches, loops, `try` and generators: what comes of one path or another, and what goes round."""

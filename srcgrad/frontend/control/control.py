@@ -1,0 +1,371 @@
+"""`for` and `while` loops as statements of the IR.
+
+for i in range(n):            while trip < n and not stopped:
+    if x[i] < 0: break   →        i = trip; …
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ...errors import SrcgradError
+from ...ir import affine
+from ...ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Var, both, compare, negated
+from ...ir.nodes import Assign, For, Stmt, While
+from ...ir.walk import is_constant, statements
+from .. import assignment, expressions, identities, operators, unpacking
+from ..aliases import HELD
+from ..calls.recursion import NotYetKnown
+from ..joined_numbers import types_of_any
+from ..lists import item_views, lists, lists_as_arrays
+from ..lists.growing_lists import WrittenOut
+from ..lists.run_over import RunOver
+from ..syntax.liveness import assigned
+from ..values import ArrayValue, Grid, Indexed, Range, Scalar, TupleValue, constant, remap, whole
+from . import first_apart, generators
+from .attempts import restore, save
+from .carried import repeat, settle
+from .grid_loops import loop_over_grid
+from .if_statements import branch
+
+if TYPE_CHECKING:
+    from ..builder import Builder
+    from ..interpret import Interpreter
+
+
+UNROLLED = 64  # iterations at most of a loop that is written out, because its index has to be known
+SHORT, MOST_TEXT = 8, 1000  # so many items are always written out; of more, as long as it is no more statements
+LONG = 32  # numbers at most in a tuple or a list that a loop over them is written out for
+GROWN = 16  # iterations at most of a loop that is written out because a list grows in it
+
+
+def for_loop(interpreter: Interpreter, node: ast.For) -> None:
+    """A `for` loop; written out where that is the only way (an index that selects an axis, or an item of a tuple)."""
+    with item_views.run_over(interpreter, node.iter):
+        over = unpacking.run_over_by_loop(interpreter, expressions.evaluate(interpreter, node.iter))
+        interpreter.build.fields.are_parts = False
+        _over(interpreter, node, over)
+
+
+def _over(interpreter: Interpreter, node: ast.For, over: Any) -> None:
+    if getattr(node, "surely_runs", False) and not unpacking.known_range(over):  # which the text alone had told
+        interpreter.build.refuse("range is not Python's own here", "give that function another name")
+    over = generators.of_object(interpreter, over)
+    if generators.is_one(over):
+        generators.for_loop(interpreter, node, over.value)
+        return
+    run_over = RunOver(interpreter, node.iter, over)
+    if isinstance(over, TupleValue):
+        _over_items(interpreter, node, unpacking.items_of(interpreter, over), run_over)
+        return
+    if isinstance(over, Grid):
+        loop_over_grid(interpreter, node, over)
+        return
+    few = known_items(interpreter, over, UNROLLED)
+    if few is None:
+        rolled(interpreter, node, over)
+        run_over.check()
+        return
+    saved, several = save(interpreter), set(interpreter.one_of_several)
+    try:
+        rolled(interpreter, node, over, is_short=len(few) <= GROWN)
+        run_over.check()
+        return
+    except (SrcgradError, WrittenOut):
+        restore(interpreter, saved)
+        interpreter.one_of_several = several  # written out, it is known who holds what
+    unrolled(interpreter, node, few, run_over, at=over.item if isinstance(over, Indexed) else None)
+
+
+def _over_items(interpreter: Interpreter, node: ast.For, items: list[Any], run_over: RunOver) -> None:
+    if len(items) > LONG and _over_array(interpreter, node, items, run_over):
+        return
+    if SHORT < len(items) <= LONG:
+        saved = save(interpreter)
+        try:
+            unrolled(interpreter, node, items, run_over, most=MOST_TEXT)
+            return
+        except TooMuchText:
+            restore(interpreter, saved)
+        if _over_array(interpreter, node, items, run_over):
+            return
+    unrolled(interpreter, node, items, run_over)
+
+
+class TooMuchText(Exception):
+    """A loop over numbers that was about to be written out."""
+
+
+def _over_array(interpreter: Interpreter, node: ast.For, items: list[Any], run_over: RunOver) -> bool:
+    """A loop over many numbers runs over an array of them, if it can."""
+    if not all(
+        isinstance(item, Scalar) and (item.dtype, item.weak) == (items[0].dtype, items[0].weak) for item in items
+    ):
+        return False
+    saved = save(interpreter)
+    try:
+        held = whole(interpreter.build.stored(lists_as_arrays.as_array(interpreter, TupleValue(tuple(items))), "items"))
+        types = types_of_any(interpreter.build, items)
+        number = lambda index: Scalar(unpacking.element(held, index).expr, items[0].weak, types)
+        rolled(interpreter, node, Indexed(held.dims[0], number, (held,)))
+        run_over.check()
+        return True
+    except (SrcgradError, WrittenOut):
+        restore(interpreter, saved)
+        return False
+
+
+def known_items(interpreter: Interpreter, over: Any, most: int) -> list[Any] | None:
+    """The items that a loop runs over, or their numbers, if they are few and each is known by its number."""
+    numbers = unpacking.known_range(over)
+    if numbers is not None and len(numbers) <= most:
+        return [constant(k) for k in numbers]
+    if isinstance(over, Indexed) and isinstance(over.count, Const) and over.count.value <= most:
+        return [constant(k) for k in range(over.count.value)]
+    return None
+
+
+def rolled(interpreter: Interpreter, node: ast.For, over: Any, is_short: bool = False) -> None:
+    over = lists.run_over(interpreter, over)
+    names = []
+    if isinstance(over, Range):
+        rng = over
+        item: Callable[[Expr], Any] = lambda index: Scalar(index, weak=True)
+    elif isinstance(over, Indexed):
+        rng, item = Range(affine.ZERO, over.count, affine.ONE), over.item
+        for k, held in enumerate(over.held):
+            names.append(f"{HELD}{id(node)}_{k}")
+            interpreter.env[names[-1]] = held
+    elif isinstance(over, ArrayValue) and over.ndim:
+        held = whole(interpreter.build.stored(over, "items"))
+        names.append(f"{HELD}{id(node)}")
+        interpreter.env[names[-1]] = held
+        rng = Range(affine.ZERO, held.dims[0], affine.ONE)
+
+        def item(index: Expr) -> Any:
+            inner = remap(held, held.dims[1:], [index, *(Axis(k) for k in range(held.ndim - 1))])
+            interpreter.build.check_fresh(inner.element)
+            return inner if inner.dims else Scalar(inner.element, types=inner.types)
+    else:
+        interpreter.build.refuse("a for loop runs over a range, an array or a tuple")
+    start, stop, step = (
+        interpreter.build.pin(e, n)
+        for e, n in zip((rng.start, rng.stop, rng.step), ("start", "stop", "step"), strict=False)
+    )
+    rng = Range(start, stop, step)
+    if getattr(node, "stop_flag", None) is not None:  # Python's own range is not there to say so
+        unpacking.refuse_step_of_zero(interpreter.build, rng)
+    _over_range(interpreter, node, rng, item, is_short, first_apart.MOST if is_short else 0)
+    for name in names:
+        interpreter.env.pop(name, None)
+
+
+def _over_range(
+    interpreter: Interpreter, node: ast.For, rng: Range, item: Callable[[Expr], Any], is_short: bool, apart: int
+) -> None:
+    """`apart`: as many iterations are ahead of the loop by now."""
+    make = _for if getattr(node, "stop_flag", None) is None else _for_until
+    again = lambda carried: make(interpreter, node, rng, item, carried)
+    first_apart.run(
+        interpreter,
+        node,
+        loop=lambda: repeat(interpreter, node, node.body, again, rng, is_short),
+        runs=lambda: _runs(unpacking.trips_of(rng)),
+        first=lambda: assignment.assign(interpreter, node.target, item(rng.start), len(interpreter.build.block)),
+        rest=lambda apart: _over_range(
+            interpreter, node, replace(rng, start=affine.add(rng.start, rng.step)), item, is_short, apart
+        ),
+        apart=apart,
+    )
+
+
+def _runs(trips: Expr) -> Expr:
+    return Const(trips.value > 0, BOOL) if isinstance(trips, Const) else compare("gt", trips, affine.ZERO)
+
+
+def unrolled(
+    interpreter: Interpreter,
+    node: ast.For,
+    items: list[Any],
+    run_over: RunOver,
+    first: int = 0,
+    at: Callable[[Expr], Any] | None = None,
+    most: int | None = None,
+) -> None:
+    """A loop over a tuple: one copy of the body each.  `first`: the number of the first item; `at`: what gives each,
+    when its turn comes."""
+    build, flag = interpreter.build, getattr(node, "stop_flag", None)
+    while items:
+        mark = len(build.block)
+        item = identities.now(interpreter, items[0]) if at is None else at(items[0].expr)
+        assignment.assign(interpreter, node.target, item, len(build.block))
+        interpreter.block(node.body)
+        if most is not None and len(items) * len(statements(tuple(build.block[mark:]))) > most:
+            raise TooMuchText
+        most = None
+        stopped = constant(False) if flag is None else interpreter.lookup(flag)
+        if stopped.is_constant and stopped.value:
+            return
+        items = run_over.left(items[1:], mark)
+        run_over.check(first)
+        first += 1
+        if items and flag is not None and not stopped.is_constant:
+            again = ast.copy_location(ast.For(node.target, ast.Constant(None), node.body, []), node)
+            again.stop_flag = flag  # type: ignore[attr-defined]
+            again.items_left = items  # type: ignore[attr-defined]
+            test = ast.copy_location(ast.UnaryOp(ast.Not(), ast.copy_location(ast.Name(flag, ast.Load()), node)), node)
+            guard = ast.copy_location(ast.If(test, [again], []), node)
+            guard.live_out = node.live_out | assigned([node])  # type: ignore[attr-defined]
+            again.live_out = guard.live_out  # type: ignore[attr-defined]
+            branch(interpreter, guard, then=partial(unrolled, interpreter, again, items, run_over, first, at))
+            return
+
+
+def _for(interpreter: Interpreter, node: ast.For, rng: Range, item: Callable[[Var], Any], names: list[str]) -> Stmt:
+    build = interpreter.build
+    index = node.index = loop_index(interpreter, node, names)  # type: ignore[attr-defined]
+    note_range(build, index, rng)
+    build.pinned.add(index)  # a name of it that an inner loop assigns gets a variable of its own
+    block: list[Stmt] = []
+    with build.nested(block):
+        settle(interpreter, names)
+        assignment.assign(interpreter, node.target, item(index), len(block))
+        interpreter.block(node.body)
+        interpreter.close_loop()  # type: ignore[misc]
+    build.pinned.discard(index)
+    build.names.release(index.name)
+    for known in (build.lower, build.upper):
+        known.pop(index, None)  # another loop may have an index of this name
+    return For(index, rng.start, rng.stop, rng.step, tuple(block))
+
+
+def note_range(build: Builder, index: Expr, rng: Range) -> None:
+    """The least and the greatest value of what runs over a range."""
+    is_upward = isinstance(rng.step, Const) and rng.step.value > 0
+    if is_upward and build.is_at_least(rng.start, 0):
+        build.lower[index] = rng.start.value if isinstance(rng.start, Const) else 0
+    elif is_constant(rng.step) and isinstance(rng.stop, Const) and not is_upward:
+        build.lower[index] = rng.stop.value + 1
+    if is_constant(rng.step):
+        build.upper[index] = affine.sub(rng.stop, affine.ONE) if is_upward else rng.start
+
+
+def loop_index(interpreter: Interpreter, node: ast.For, names: list[str]) -> Var:
+    """The index variable: the user's own name where the user only reads it."""
+    target = node.target.id if isinstance(node.target, ast.Name) else "i"
+    own = isinstance(node.target, ast.Name) and target not in names and target not in assigned(node.body)
+    wanted = target if own and isinstance(node.iter, ast.Call) else "i" if target != "i" else "k"
+    return Var(interpreter.build.names.index(wanted), INT64)
+
+
+def _for_until(
+    interpreter: Interpreter, node: ast.For, rng: Range, item: Callable[[Var], Any], names: list[str]
+) -> Stmt:
+    """A loop that may stop early: `while` with a counter."""
+    build = interpreter.build
+    trip = node.index = Var(build.names.fresh("trip"), INT64)  # type: ignore[attr-defined]
+    build.lower[trip] = 0
+    at = affine.add(rng.start, affine.mul(rng.step, trip))
+    upward = is_constant(rng.step)
+    inside: Expr
+    if upward:
+        op = "lt" if rng.step.value > 0 else "gt"  # type: ignore[attr-defined]
+        inside = Call(op, (at, rng.stop), BOOL)
+    else:
+        ahead = Call("gt", (rng.step, affine.ZERO), BOOL)
+        less, more = (Call(op, (at, rng.stop), BOOL) for op in ("lt", "gt"))
+        inside = Call("select", (ahead, less, more), BOOL)
+    stopped = interpreter.lookup(node.stop_flag)  # type: ignore[attr-defined]
+    condition = both(inside, negated(stopped.expr))
+    block: list[Stmt] = []
+    with build.nested(block):
+        index = Var(build.names.fresh("i"), INT64)
+        build.emit(Assign(index, at))
+        if isinstance(rng.start, Const) and is_constant(rng.step) and rng.step.value > 0:  # type: ignore[attr-defined]
+            build.lower[index] = rng.start.value
+        settle(interpreter, names)
+        assignment.assign(interpreter, node.target, item(index), len(block))
+        interpreter.block(node.body)
+        interpreter.close_loop()  # type: ignore[misc]
+    return While(trip, condition, tuple(block))
+
+
+def _never_runs(interpreter: Interpreter, test: ast.expr) -> bool:
+    """Is the test known to fail at once?  `while s and s[-1] > x[i]: s.pop()` has no last item to look at or to take
+    off where the list is empty, be it that a loop around has yet to make it longer."""
+    saved, names, head = save(interpreter), interpreter.build.names.save(), list[Stmt]()
+    reads = len(interpreter.early_reads)
+    try:
+        with interpreter.build.into(head):
+            for part in test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]:
+                condition = operators.truth(interpreter, expressions.as_it_is(interpreter, part))
+                if head or is_constant(condition, False):
+                    return not head
+    except (SrcgradError, NotYetKnown):
+        pass  # it will be said in its place
+    finally:
+        restore(interpreter, saved)
+        interpreter.build.names.restore(names)
+        del interpreter.early_reads[reads:]
+    return False
+
+
+def while_loop(interpreter: Interpreter, node: ast.While, apart: int = 0) -> None:
+    build = interpreter.build
+    if any(isinstance(part, ast.NamedExpr) for part in ast.walk(node.test)):
+        build.refuse(":= in the test of a while loop with an else is not supported", "assign ahead of the loop")
+    if _never_runs(interpreter, node.test):
+        return
+    flag = getattr(node, "stop_flag", None)
+    test = node.test
+    if flag is not None:
+        unstopped = ast.UnaryOp(ast.Not(), ast.Name(flag, ast.Load()))
+        test = ast.BoolOp(ast.And(), [unstopped, node.test])
+        for part in (unstopped, unstopped.operand, test):
+            ast.copy_location(part, node.test)
+        test.is_test = True  # type: ignore[attr-defined]
+
+    def make(names: list[str]) -> Stmt:
+        trip = node.index = Var(build.names.fresh("trip"), INT64)  # type: ignore[attr-defined]
+        build.lower[trip] = 0
+        head: list[Stmt] = []
+        saved = save(interpreter)
+        lists_before = identities.held(interpreter)
+        with build.into(head):
+            condition = operators.truth(interpreter, expressions.as_it_is(interpreter, test))
+        if identities.held(interpreter) != lists_before:
+            interpreter.at(node.test)
+            build.refuse("the test of the while loop changes a list", "while True: if not …: break")
+        simple = not head
+        if not simple:  # the test needs statements of its own: they run ahead of the loop, and at its end
+            restore(interpreter, saved)
+            changing = settle(interpreter, names)
+            condition = operators.truth(interpreter, expressions.as_it_is(interpreter, test))
+            condition = build.variable("running", condition)
+            build.mutable.add(condition)
+            interpreter.env.update(changing)
+        block: list[Stmt] = []
+        with build.nested(block):
+            settle(interpreter, names)
+            interpreter.block(node.body)
+            interpreter.close_loop()  # type: ignore[misc]
+            if not simple:
+                interpreter.at(node.test)
+                settle(interpreter, names)
+                again = operators.truth(interpreter, expressions.as_it_is(interpreter, test))
+                build.emit(Assign(condition, again))  # type: ignore[arg-type]
+        return While(trip, condition, tuple(block))
+
+    first_apart.run(
+        interpreter,
+        node,
+        loop=lambda: repeat(interpreter, node, node.body, make),
+        runs=lambda: operators.truth(interpreter, expressions.as_it_is(interpreter, test)),
+        first=lambda: None,
+        rest=lambda apart: while_loop(interpreter, node, apart),
+        apart=apart,
+    )

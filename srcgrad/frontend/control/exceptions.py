@@ -1,0 +1,157 @@
+"""`raise`, `assert` and `print`: they work in the primal, and run once in `backward`."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from dataclasses import replace
+from itertools import chain, count
+from typing import TYPE_CHECKING, Any
+
+from ...errors import (
+    HELP,
+    ArgumentError,
+    RuntimeOverflowError,
+    RuntimeUnsupportedError,
+    UnsupportedError,
+    ValueArgumentError,
+    place,
+)
+from ...ir.expressions import negated
+from ...ir.names import RESERVED
+from ...ir.nodes import If, Print, Raise, Stmt
+from ...runtime import errors as runtime_errors
+from ...runtime.errors import APART, NAMED, NOTHING, NUMBERS, CompiledError, Told, as_told
+from .. import expressions, operators
+from ..calls import texts
+from ..values import ArrayValue, MadeException, Scalar, Static, TupleValue
+
+if TYPE_CHECKING:
+    from ..interpret import Interpreter
+
+
+def raise_error(interpreter: Interpreter, node: ast.Raise) -> None:
+    build = interpreter.build
+    if node.exc is None:
+        build.refuse("a bare raise is not supported in a differentiated function")
+    value = expressions.evaluate(interpreter, node.exc)
+    made = value.value if isinstance(value, Static) else None
+    if isinstance(made, type) and issubclass(made, BaseException):
+        made = MadeException(made)
+    if not isinstance(made, MadeException):
+        build.refuse("only exception classes, called with a message, can be raised")
+    if interpreter.frame.is_composition and issubclass(made.error, (CompiledError, Told)):  # a generated adjoint does
+        message, *numbers = made.given
+        is_ours = made.error.__name__ in runtime_errors.__all__
+        name = made.error.__name__ if is_ours else _name_of(interpreter, made.error)
+        build.emit(Raise(name, message.value, tuple(number.expr for number in numbers)))
+        return
+    refused = next((own for theirs, own in REFUSED.items() if issubclass(made.error, theirs)), None)
+    if interpreter.frame.is_composition:
+        message, *help = [texts.piece(interpreter, value) for value in made.given] or [""]
+        if refused is not None and not isinstance(message, texts.Template) and _is_certain(interpreter):
+            build.refuse(message, *help, error=refused)
+        ours = next((own for theirs, own in OURS.items() if issubclass(made.error, theirs)), None)
+        if ours is not None and isinstance(message, str):
+            build.emit(Raise(ours.__name__, HELP.join([message, *help]) + place(build.span)))
+            return
+        made = replace(made, given=(Static(texts.Template.of([message, *help])),))
+    _raise(interpreter, made)
+
+
+# What a composition raises whatever the data is known when the function is read: a message, and what helps.
+REFUSED = {ValueError: ValueArgumentError, TypeError: ArgumentError, NotImplementedError: UnsupportedError}
+
+# What NumPy and Python would do, and compiled code can't, where only the run tells.
+OURS = {NotImplementedError: RuntimeUnsupportedError, OverflowError: RuntimeOverflowError}
+
+
+def _is_certain(interpreter: Interpreter) -> bool:
+    """Is this place reached in every call of a composition?"""
+    depths = [frame.depth for frame in interpreter.frames if frame.is_composition]
+    return bool(depths) and interpreter.build.depth == depths[0]
+
+
+def _raise(interpreter: Interpreter, made: MadeException) -> None:
+    """A constant text alone is raised as it is, the rest is put together when raised."""
+    given = made.given
+    is_text = all(isinstance(v, Static) and type(v.value) is str for v in given)
+    if is_text and not made.named and len(given) < 2:
+        interpreter.build.emit(Raise(_name_of(interpreter, made.error), given[0].value if given else ""))
+        return
+    pieces: list[str] = []
+    values: list[Scalar] = []
+    for name, value in [*((None, v) for v in given), *made.named]:
+        text, numbers = _argument(interpreter, value)
+        pieces.append(f"{name}{NAMED}{text}" if name else text)
+        values += numbers
+    kinds = " ".join(kind_of(v) for v in values)
+    message = APART.join([kinds, *pieces])
+    interpreter.build.emit(Raise(_name_of(interpreter, as_told(made.error)), message, tuple(v.expr for v in values)))
+
+
+def _name_of(interpreter: Interpreter, error: type[BaseException]) -> str:
+    """What generated code calls it: other classes may have its name."""
+    name = error.__name__
+    if getattr(builtins, name, None) is error:
+        return name
+    names = chain((name,), (f"{name}_{k}" for k in count(1)))
+    known = interpreter.exceptions
+    free = next(n for n in names if known.get(n, error) is error and n not in RESERVED and not hasattr(builtins, n))
+    known[free] = error
+    return free
+
+
+def kind_of(value: Scalar) -> str:
+    """What Python has for a number: its own, or one of NumPy's."""
+    own = {"f": "float", "c": "complex", "i": "int", "u": "int", "b": "bool"}
+    return own[value.dtype.kind] if value.weak else f"np.{value.dtype.name}"
+
+
+UNMARKED = dict.fromkeys(map(ord, (APART, NAMED, NUMBERS, NOTHING)))
+
+
+def _argument(interpreter: Interpreter, value: Any) -> tuple[str, list[Scalar]]:
+    """An argument of an exception: a text, a number, None, or a tuple of numbers."""
+    if isinstance(value, Scalar):
+        return NUMBERS, [value]
+    if isinstance(value, TupleValue) and value.kind is tuple and all(isinstance(v, Scalar) for v in value.items):
+        return f"{NUMBERS}{len(value.items)}", list(value.items)
+    if isinstance(value, Static) and value.value is None:
+        return NOTHING, []
+    text = texts.piece(interpreter, value)
+    template = texts.Template.of([texts.Template(""), text])
+    return str(template).translate(UNMARKED), list(template.values)  # type: ignore[attr-defined]
+
+
+def assertion(interpreter: Interpreter, node: ast.Assert) -> None:
+    test = expressions.as_it_is(interpreter, node.test)
+    known = operators.static_truth(test)
+    if known:
+        return
+    condition = operators.truth(interpreter, test) if known is None else None
+    block: list[Stmt] = []
+    with interpreter.build.nested(block):
+        given = (expressions.evaluate(interpreter, node.msg),) if node.msg is not None else ()
+        _raise(interpreter, MadeException(AssertionError, given))
+    if condition is None:
+        interpreter.build.block.extend(block)
+    else:
+        interpreter.build.emit(If(negated(condition), tuple(block)))
+
+
+def print_values(interpreter: Interpreter, values: list[Any]) -> None:
+    parts: list[Any] = []
+    for value in values:
+        match value:
+            case Scalar(expr=expr):
+                parts.append(expr)
+            case ArrayValue():
+                parts.append(interpreter.build.stored(value))
+            case Static(value=texts.Template() as text):
+                parts += texts.apart(text)
+            case Static(value=text):
+                parts.append(str(text))
+            case _:
+                interpreter.build.refuse("print takes numbers, arrays and strings here")
+    interpreter.build.emit(Print(tuple(parts)))

@@ -1,0 +1,1 @@
+"""Dicts, sets, objects and tuples: groups of values that are known by name or by place."""
