@@ -35,7 +35,8 @@ from srcgrad.ir.expressions import Expr, Var
 from srcgrad.ir.walk import rewrite
 from srcgrad.passes.reverse_mode.zeros_chosen import chosen
 from srcgrad.rules import compositions, names
-from srcgrad.rules.scalar import PRIMITIVES, UNKNOWN, Primitive
+from srcgrad.rules.partials import UNKNOWN
+from srcgrad.rules.scalar import PRIMITIVES, Primitive
 from srcgrad.rules.user import stop_gradient
 
 PAGE = Path(__file__).with_name("supported.md")

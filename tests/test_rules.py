@@ -26,8 +26,9 @@ from srcgrad.emit.expressions import expression_text
 from srcgrad.ir.expressions import BOOL, FLOAT32, FLOAT64, INT64, Call, Const, Expr, Var, less, select
 from srcgrad.passes import order
 from srcgrad.rules import names
+from srcgrad.rules.partials import UNKNOWN, number
 from srcgrad.rules.scalar import PRIMITIVES as EVERY_PRIMITIVE
-from srcgrad.rules.scalar import UNKNOWN, Interval, number, spelling, times
+from srcgrad.rules.scalar import Interval, spelling, times
 from srcgrad.rules.special import SPECIAL
 from srcgrad.runtime import scipy_special, special
 from srcgrad.runtime.special import whole_power

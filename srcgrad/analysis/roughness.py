@@ -39,7 +39,8 @@ from ..ir.nodes import (
     While,
 )
 from ..ir.walk import children, statements
-from ..rules.scalar import PRIMITIVES, UNKNOWN, Adjoint, whole_or_real
+from ..rules.partials import UNKNOWN, whole_or_real
+from ..rules.scalar import PRIMITIVES, Adjoint
 
 # What is known of a value: it is rough at finite values, it is rough where it is infinite, it depends on `wrt` at all.
 FINITE, INFINITE, VARIES = 1, 2, 4

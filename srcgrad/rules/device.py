@@ -16,7 +16,8 @@ from collections.abc import Callable
 from ..ir.expressions import BOOL, INT64, Call, Const, Expr, both, call, compare, either, is_inexact, less, select
 from ..ir.naturals import remainder
 from . import scalar
-from .scalar import PRIMITIVES, number
+from .partials import number
+from .scalar import PRIMITIVES
 
 BITS = 64  # of an integer
 SHIFTS = {"lshift": "{} << {}", "rshift": "{} >> {}"}

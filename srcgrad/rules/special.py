@@ -16,21 +16,8 @@ import scipy.special
 
 from ..ir.expressions import Call, Const, Expr, both, call, compare, less, select
 from .names import FUNCTIONS, UFUNCS, Like
-from .scalar import (
-    ABOVE_ONE,
-    INF,
-    NAN,
-    POSITIVE,
-    PRIMITIVES,
-    REAL,
-    UNIT,
-    UNKNOWN,
-    Interval,
-    Partial,
-    Primitive,
-    number,
-    pick,
-)
+from .partials import UNKNOWN, Partial, number, pick
+from .scalar import ABOVE_ONE, INF, NAN, POSITIVE, PRIMITIVES, REAL, UNIT, Interval, Primitive
 
 ROOT_PI = math.sqrt(math.pi)
 ROOT_TAU = math.sqrt(2 * math.pi)

@@ -21,7 +21,8 @@ import numpy as np
 from ..errors import OptionError
 from ..ir.expressions import Call
 from ..runtime import user
-from .scalar import PRIMITIVES, REAL, UNKNOWN, Partial, Primitive
+from .partials import UNKNOWN, Partial
+from .scalar import PRIMITIVES, REAL, Primitive
 
 NUMBERS: set[str] = set()  # the routines whose result is a number, in memory of one element
 

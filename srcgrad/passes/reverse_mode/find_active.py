@@ -21,7 +21,8 @@ from ...ir.nodes import (
     Stmt,
     leaves,
 )
-from ...rules.scalar import PRIMITIVES, UNKNOWN
+from ...rules.partials import UNKNOWN
+from ...rules.scalar import PRIMITIVES
 
 ORDINALS = ("first", "second", "third", "fourth")
 

@@ -28,7 +28,7 @@ from ...ir.expressions import BOOL, INT64, Call, Const, Cotangent, Expr, Load, V
 from ...ir.names import Names
 from ...ir.nodes import Assign, Block, For, Function, If, Rule, Spread, Stmt, While, leaves
 from ...ir.walk import blocks, loads, statements, substitute, variables, with_blocks
-from ...rules.scalar import number as number_like
+from ...rules.partials import number as number_like
 
 ROUNDED = ("add", "sub", "mul", "div")  # a product and a sum may be rounded once, where both are seen
 
