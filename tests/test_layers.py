@@ -27,7 +27,8 @@ DATA_MODEL = (
     "resized", "shared_items", "unpacking", "values",
 )  # fmt: skip
 EVALUATORS = (
-    "assignment", "branches", "calls", "calls_in_place", "choices", "comprehensions", "control", "expressions",
+    "assignment", "augmented", "branches", "calls", "calls_in_place", "choices", "comprehensions", "control",
+    "expressions",
     "if_statements", "interpret", "objects", "operators", "split_statements",
 )  # fmt: skip
 

@@ -12,15 +12,8 @@ from ..ir.expressions import Array, Dim
 from ..ir.nodes import Alloc, Stmt, Swap
 from ..ir.walk import loads, statements
 from . import identities, optional
-from .values import (
-    ArrayValue,
-    Items,
-    Once,
-    OneOf,
-    Scalar,
-    TupleValue,
-    whole,
-)
+from .array_values import ArrayValue, whole
+from .values import Items, Once, OneOf, Scalar, TupleValue
 
 if TYPE_CHECKING:
     from .control.attempts import Attempt

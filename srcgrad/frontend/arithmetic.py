@@ -34,6 +34,7 @@ from ..ir.nodes import Conform, If, Raise, View
 from ..ir.types import ScalarType
 from ..ir.walk import children, is_constant, loads, rewrite, subexpressions
 from ..rules.names import UFUNCS
+from .array_values import ArrayValue, computed, whole
 from .builder import Builder
 from .joined_numbers import (
     are_joined,
@@ -45,7 +46,7 @@ from .joined_numbers import (
     small_types,
     types_of,
 )
-from .values import ArrayValue, Scalar, computed, whole
+from .values import Scalar
 
 PYTHON: dict[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow,

@@ -11,26 +11,13 @@ import numpy as np
 from ..errors import ArgumentError, AttributeArgumentError, NoItemsError, UnsupportedError
 from ..ir.walk import loads
 from . import binding, expressions, identities, operators, optional, unpacking
-from .aliases import HELD, roots_of_value, value_leaves
-from .calls import called_first
+from .aliases import HELD, value_leaves
+from .array_values import ArrayValue, Flat, whole
 from .control import branches
-from .lists import item_fields, item_names, item_views, list_items, list_methods, lists, lists_as_arrays, tables
+from .lists import item_fields, item_names, item_views, list_methods, lists, lists_as_arrays, tables
 from .numpy import flat, indexing, products
 from .objects import attributes, changes, computed_attributes, dicts, named_parts, records, special_methods, tuple_items
-from .values import (
-    ArrayValue,
-    Flat,
-    Items,
-    Range,
-    Scalar,
-    Slice,
-    Static,
-    TupleValue,
-    constant,
-    new_list,
-    static_int,
-    whole,
-)
+from .values import Items, Range, Scalar, Static, TupleValue, constant, new_list, static_int
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -43,9 +30,9 @@ def assign(interpreter: Interpreter, target: ast.expr, value: Any, mark: int) ->
         case ast.Tuple(elts=targets) | ast.List(elts=targets):
             unpack(interpreter, targets, _named_after(interpreter, targets, value, mark))
         case ast.Subscript(value=base, slice=items):
-            _store(interpreter, base, items, value)
+            store(interpreter, base, items, value)
         case ast.Attribute():
-            _store_attribute(interpreter, target, value)
+            store_attribute(interpreter, target, value)
         case _:
             interpreter.at(target)
             interpreter.build.refuse("only names, tuples of names and array elements can be assigned to")
@@ -99,7 +86,7 @@ def unpack(interpreter: Interpreter, targets: list[ast.expr], value: Any) -> Non
     interpreter.env.pop(name, None)
 
 
-def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any, op: str | None = None) -> None:
+def store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any, op: str | None = None) -> None:
     if isinstance(base, ast.Subscript) and tables.assigned(interpreter, base, items, value, op):
         return
     mark = len(interpreter.build.block)
@@ -119,7 +106,7 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
         (value,) = expressions.as_before(interpreter, [value], mark)
         if op is not None:
             current = dicts.item(interpreter, records.as_it_is_now(interpreter, owner), constant(key))
-            value = _updated(interpreter, current, value, op)
+            value = result_of(interpreter, current, value, op)
         if value is not None:
             computed_attributes.store(interpreter, owner, key, value)
         return
@@ -165,7 +152,7 @@ def _store(interpreter: Interpreter, base: ast.expr, items: ast.expr, value: Any
         if indexing.masked_write(interpreter.build, owner, index[0], value, op):
             return
     with item_fields.writing(interpreter, *whose):
-        _update(interpreter, indexing.subscript(interpreter.build, owner, index), value, op)
+        update(interpreter, indexing.subscript(interpreter.build, owner, index), value, op)
 
 
 def _update_under(interpreter: Interpreter, owner: TupleValue, given: Scalar, value: Any, op: str) -> None:
@@ -207,7 +194,7 @@ def _store_by_method(interpreter: Interpreter, owner: Any, items: ast.expr, valu
         current = special_methods.called(interpreter, owner, "__getitem__", place)
         if current is None:
             interpreter.build.refuse("an object without __getitem__ has no items to change", error=ArgumentError)
-        updated = _updated(interpreter, current, value, op)
+        updated = result_of(interpreter, current, value, op)
         value = identities.now(interpreter, current) if updated is None else updated
     special_methods.called(interpreter, identities.now(interpreter, owner), "__setitem__", place, value)
 
@@ -219,7 +206,7 @@ def _store_in(interpreter: Interpreter, owner: Items, index: Any, value: Any, op
             current = optional.unless_none(interpreter.build, current, "what is updated is None here")
             if isinstance(current, ArrayValue):
                 interpreter.build.refuse("an array is changed that is an item of a list of None", "ys[i] = ys[i] + y")
-        value = _updated(interpreter, current, value, op)
+        value = result_of(interpreter, current, value, op)
     if value is not None:
         lists.store(interpreter, owner, index, value)
 
@@ -236,7 +223,7 @@ def _refuse_table(interpreter: Interpreter, base: ast.expr) -> None:
             )
 
 
-def _update(interpreter: Interpreter, target: ArrayValue, value: Any, op: str | None) -> None:
+def update(interpreter: Interpreter, target: ArrayValue, value: Any, op: str | None) -> None:
     """`target = value` or `target op= value`, in place."""
     interpreter.at_statement()
     if isinstance(value, (Items, Range)):
@@ -259,7 +246,7 @@ def _store_item(
     at, owner = static_int(index), identities.now(interpreter, owner)
     places = range(-len(owner.items), len(owner.items))
     if at is not None and at in places and op is not None and owner.identity not in interpreter.given_away:
-        value = _updated(interpreter, owner.items[at], value, op)
+        value = result_of(interpreter, owner.items[at], value, op)
         if value is None:  # an array, in its place: the list stays as it is
             return
         op = None
@@ -295,7 +282,7 @@ def _store_slice(
     identities.change(interpreter, owner.identity, replace(owner, items=tuple(now)))
 
 
-def _store_attribute(interpreter: Interpreter, target: ast.Attribute, value: Any, op: str | None = None) -> None:
+def store_attribute(interpreter: Interpreter, target: ast.Attribute, value: Any, op: str | None = None) -> None:
     """owner.name = value"""
     mark = len(interpreter.build.block)
     owner = expressions.evaluate(interpreter, target.value)
@@ -310,7 +297,7 @@ def _store_attribute(interpreter: Interpreter, target: ast.Attribute, value: Any
         if op is None and isinstance(part, Flat):
             flat.write(interpreter.build, part, [Static(Ellipsis)], value, None)
         else:
-            _update(interpreter, indexing.memory_of(interpreter.build, part), value, op)
+            update(interpreter, indexing.memory_of(interpreter.build, part), value, op)
         return
     if isinstance(owner, Scalar):
         kind = attributes.PYTHON_KINDS[owner.dtype.kind] if owner.weak else owner.dtype.type
@@ -322,17 +309,17 @@ def _store_attribute(interpreter: Interpreter, target: ast.Attribute, value: Any
     _put(interpreter, owner, target.attr, current, value, op)
 
 
-def _is_numpys(value: Any) -> bool:
+def is_numpys(value: Any) -> bool:
     """Of an array NumPy is asked first: a list += an array is an array, and not a longer list."""
     return isinstance(value, ArrayValue) or (isinstance(value, Scalar) and not value.weak)
 
 
-def _updated(interpreter: Interpreter, current: Any, value: Any, op: str) -> Any:
+def result_of(interpreter: Interpreter, current: Any, value: Any, op: str) -> Any:
     """What `current op= value` gives, or None where it changes what it has."""
     if isinstance(current, ArrayValue):
-        _update(interpreter, current, value, op)
+        update(interpreter, current, value, op)
         return None
-    if identities.is_list(current) and op == "add" and not _is_numpys(value):
+    if identities.is_list(current) and op == "add" and not is_numpys(value):
         list_methods.method(interpreter, current, "extend", [value])
         return None
     if records.is_dict(current) and dicts.updated(interpreter, current, value, op):
@@ -346,191 +333,7 @@ def _put(interpreter: Interpreter, owner: TupleValue, key: Any, current: Any, va
     """Give an item of a dict, or an attribute of an object, a value."""
     if op is not None:
         with item_fields.writing(interpreter, owner, key):
-            value = _updated(interpreter, current, value, op)
+            value = result_of(interpreter, current, value, op)
         if value is None:
             return
     named_parts.store(interpreter, owner, key, value, "assigning to it")
-
-
-def augment(interpreter: Interpreter, stmt: ast.AugAssign) -> None:
-    op = operators.OPERATORS[type(stmt.op)]
-    match stmt.target:
-        case ast.Name(id=name):
-            _augment_name(interpreter, stmt, name, op)
-        case ast.Attribute() | ast.Subscript():
-            before = _named_in(interpreter, stmt.target.value)
-            with called_first.called(interpreter, stmt.target) as (target, names):
-                _refuse_rebound(interpreter, stmt, before)
-                if isinstance(target, ast.Attribute):
-                    _augment_attribute(interpreter, stmt, target, op)
-                else:
-                    assert isinstance(target, ast.Subscript)
-                    _augment_item(interpreter, stmt, target, op, names)
-        case _:
-            interpreter.build.refuse("only names and array elements can be updated in place")
-
-
-def _augment_name(interpreter: Interpreter, stmt: ast.AugAssign, name: str, op: str) -> None:
-    mark = len(interpreter.build.block)
-    read = ast.copy_location(ast.Name(name, ast.Load()), stmt.target)
-    before = interpreter.frame.bound(name)
-    current, value = expressions.evaluate_all(interpreter, [read, stmt.value])
-    now = interpreter.frame.bound(name)
-    if identities.is_same_list(now, current):
-        current = now
-    elif now != before and (isinstance(current, ArrayValue) or identities.can_change(current)):
-        _refuse_changed(interpreter, stmt)
-    updated = special_methods.called(interpreter, current, special_methods.in_place(op), value)
-    if updated is not None:
-        binding.bind(interpreter, name, updated, mark)
-    elif isinstance(current, ArrayValue):
-        _update(interpreter, current, value, op)
-    elif identities.is_list(current) and op == "add" and not _is_numpys(value):
-        list_methods.method(interpreter, current, "extend", [value])
-    elif records.is_dict(current) and dicts.updated(interpreter, current, value, op):
-        pass
-    elif identities.is_list(current) and op == "mul" and isinstance(current, TupleValue) and _count(value) > 0:
-        list_methods.method(interpreter, current, "extend", [new_list(current.items * (_count(value) - 1))])
-    else:
-        updated = operators.binary(interpreter, op, current, value)
-        if identities.is_list(current) and identities.is_list(updated):  # ys *= n, by whatever name
-            identities.check_own(interpreter, current, "*=")
-            identities.change(interpreter, current.identity, replace(updated, identity=current.identity))
-        else:
-            binding.bind(interpreter, name, updated, mark)
-
-
-def _augment_attribute(interpreter: Interpreter, stmt: ast.AugAssign, target: ast.Attribute, op: str) -> None:
-    build = interpreter.build
-    if build.fields.are_views and not isinstance(target.value, ast.Name):
-        owner = expressions.evaluate(interpreter, target.value)
-        if item_views.is_view(interpreter, owner):  # its place is looked up once
-            _augment_view(interpreter, stmt, target, owner, op)
-            return
-    held = expressions.evaluate(interpreter, target)
-    mark = len(build.block)
-    value = expressions.evaluate(interpreter, stmt.value)
-    if called_first.is_property(interpreter, target):
-        _augment_property(interpreter, target, held, value, op, mark)
-        return
-    changed = changes.changed_since(build, mark)
-    now = expressions.evaluate(interpreter, target)
-    if item_views.is_part(interpreter, held):  # another array may lie there by now
-        item_names.check_under_way(interpreter, held, changed)
-    if isinstance(held, ArrayValue) and now != held and roots_of_value(build, held) & build.in_items:
-        interpreter.at(stmt)
-        build.refuse_written_part()
-    if (isinstance(held, Scalar) and changes.reads_any(build, held, changed)) or now != held:
-        _refuse_changed(interpreter, stmt)
-    updated = special_methods.called(interpreter, held, special_methods.in_place(op), value)
-    if updated is not None:
-        _store_attribute(interpreter, target, updated)
-    else:
-        _store_attribute(interpreter, target, value, op)
-
-
-def _augment_view(
-    interpreter: Interpreter, stmt: ast.AugAssign, target: ast.Attribute, owner: TupleValue, op: str
-) -> None:
-    """ys[i].x += y, of an object that is looked up anew whenever it is used."""
-    name = f".item_{len(interpreter.env)}"
-    interpreter.env[name] = owner
-    found = ast.copy_location(ast.Name(name, ast.Load()), target.value)
-    try:
-        _augment_attribute(interpreter, stmt, ast.copy_location(ast.Attribute(found, target.attr), target), op)
-    finally:
-        interpreter.env.pop(name, None)
-
-
-def _augment_property(
-    interpreter: Interpreter, target: ast.Attribute, held: Any, value: Any, op: str, mark: int
-) -> None:
-    """What its function has returned is changed, or another made of it, and handed to its setter."""
-    (held,) = expressions.as_before(interpreter, [held], mark)
-    held = identities.now(interpreter, held)
-    updated = special_methods.called(interpreter, held, special_methods.in_place(op), value)
-    if updated is None:
-        updated = _updated(interpreter, held, value, op)
-    _store_attribute(interpreter, target, identities.now(interpreter, held) if updated is None else updated)
-
-
-def _augment_item(
-    interpreter: Interpreter, stmt: ast.AugAssign, target: ast.Subscript, op: str, names: list[str]
-) -> None:
-    mark = len(interpreter.build.block)
-    before = _named_in(interpreter, target)
-    value = expressions.evaluate(interpreter, stmt.value)
-    changed = changes.changed_since(interpreter.build, mark)
-    if _named_in(interpreter, target) != before:
-        _refuse_changed(interpreter, stmt)
-    as_called = expressions.as_before(interpreter, [interpreter.env[name] for name in names], mark)
-    interpreter.env.update(zip(names, as_called, strict=True))
-    for held in _named_in(interpreter, target.value).values():
-        if isinstance(held, TupleValue) and any(
-            special_methods.own(i, special_methods.in_place(op)) for i in held.items
-        ):
-            interpreter.at(stmt)
-            interpreter.build.refuse(
-                f"{special_methods.in_place(op)} of an item is not supported", "give the item a name first"
-            )
-    _store(interpreter, target.value, target.slice, value, op)
-    if changed:
-        _refuse_changed_target(interpreter, stmt, target, changed)
-
-
-def _named_in(interpreter: Interpreter, node: ast.expr) -> dict[str, Any]:
-    """What the names in an expression stand for now; of an object, the attributes that are read."""
-    out: dict[str, Any] = {}
-    for part in ast.walk(node):
-        match part:
-            case ast.Attribute(value=ast.Name(id=name), attr=item):
-                owner = interpreter.frame.bound(name)
-                out[f"{name}.{item}"] = records.as_dict(owner).get(item) if records.is_record(owner) else None
-            case ast.Name(id=name):
-                value = interpreter.frame.bound(name)
-                out[name] = None if records.is_record(value) else value
-    return out
-
-
-def _refuse_rebound(interpreter: Interpreter, stmt: ast.AugAssign, before: dict[str, Any]) -> None:
-    """s[f()] += x, where f gives the name s to something else: Python has looked it up by then."""
-    now = _named_in(interpreter, stmt.target.value)  # type: ignore[union-attr]
-    for name, value in before.items():
-        if now[name] != value and not identities.is_same_list(now[name], value):
-            interpreter.at(stmt)
-            interpreter.build.refuse(
-                f"the index gives {name} to something else, and Python adds to what had the name", "compute it ahead"
-            )
-
-
-def _count(value: Any) -> int:
-    return static_int(value) or 0
-
-
-def _refuse_changed_target(
-    interpreter: Interpreter, stmt: ast.AugAssign, target: ast.Subscript, changed: set[Any]
-) -> None:
-    """x[i] += f(x), where f writes to x: the elements are what they were before where they are no view, and the index
-    too."""
-    read: list[Any] = []
-    owner = expressions.evaluate(interpreter, target.value)
-    if isinstance(owner, ArrayValue):
-        index = expressions.index_items(interpreter, target.slice)
-        bounds = [bound for item in index if isinstance(item, Slice) for bound in (item.start, item.stop, item.step)]
-        read += [*index, *bounds]
-        if isinstance(owner, Flat) or indexing.is_copied(index):
-            read.append(owner)
-    current = expressions.evaluate(
-        interpreter, ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target)
-    )
-    if isinstance(current, Scalar) or list_items.is_item(interpreter, current):  # whose place another may have taken
-        read.append(current)
-    if any(changes.reads_any(interpreter.build, value, changed) for value in read):
-        _refuse_changed(interpreter, stmt)
-
-
-def _refuse_changed(interpreter: Interpreter, stmt: ast.AugAssign) -> None:
-    interpreter.at(stmt)
-    interpreter.build.refuse(
-        "the right side changes what it is added to, or its index", "give the right side a name first"
-    )

@@ -12,27 +12,13 @@ from ..ir.rename import rename_arrays
 from ..ir.walk import blocks, loads, map_expressions, statements, substitute, variables, with_blocks
 from . import identities
 from .arithmetic import cast
+from .array_values import ArrayValue, Flat, whole
 from .calls.frames import Frame
 from .control import generators, unbound
 from .joined_numbers import Widen, is_as, join_scalars, of_the_types_of, with_types
 from .lists import item_views, list_items
 from .syntax import flow
-from .values import (
-    ArrayValue,
-    Bound,
-    Closure,
-    Flat,
-    Generator,
-    Grid,
-    MadeException,
-    OneOf,
-    Range,
-    Scalar,
-    Slice,
-    Static,
-    TupleValue,
-    whole,
-)
+from .values import Bound, Closure, Generator, Grid, MadeException, OneOf, Range, Scalar, Slice, Static, TupleValue
 
 if TYPE_CHECKING:
     from .interpret import Interpreter

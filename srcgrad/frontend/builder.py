@@ -24,9 +24,9 @@ from ..ir.nodes import (
 )
 from ..ir.types import ScalarType
 from ..ir.walk import subexpressions
+from .array_values import ArrayValue, follows_order, has_whole_rows, lies_in_order, run_of, whole
 from .joined_numbers import types_of
 from .known_memory import KnownMemory
-from .values import ArrayValue, follows_order, has_whole_rows, lies_in_order, run_of, whole
 
 
 class Builder(KnownMemory):

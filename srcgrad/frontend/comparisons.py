@@ -22,22 +22,11 @@ from ..ir.nodes import If, Raise
 from ..ir.walk import is_constant
 from . import identities, known_values, one_of, operators, optional
 from .arithmetic import cast, elementwise
+from .array_values import ArrayValue
 from .lists import item_views, lists_as_arrays, shared_items
 from .numpy.table import TABLE
 from .objects import containers, records, sets, special_methods
-from .values import (
-    NONE,
-    ArrayValue,
-    Closure,
-    Items,
-    OneOf,
-    Range,
-    Scalar,
-    Static,
-    TupleValue,
-    constant,
-    is_hashable,
-)
+from .values import NONE, Closure, Items, OneOf, Range, Scalar, Static, TupleValue, constant, is_hashable
 
 if TYPE_CHECKING:
     from .interpret import Interpreter

@@ -19,6 +19,7 @@ from ..errors import (
     UnsupportedError,
 )
 from . import arrays_of_none, binding, identities, known_values, large_numbers, one_of, operators, optional, unpacking
+from .array_values import ArrayValue, Flat, whole
 from .calls import texts
 from .control import generators
 from .lists import item_names, item_views, lists, lists_as_arrays, one_by_one
@@ -26,8 +27,6 @@ from .numpy import flat, grids, indexing
 from .objects import attributes, changes, containers, records, sets, special_methods, tuple_items
 from .syntax.syntax import walk
 from .values import (
-    ArrayValue,
-    Flat,
     Items,
     Method,
     Range,
@@ -40,7 +39,6 @@ from .values import (
     constant,
     new_dict,
     new_list,
-    whole,
 )
 
 if TYPE_CHECKING:

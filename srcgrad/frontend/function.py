@@ -36,6 +36,7 @@ from ..rules.compositions import deques, iterators
 from ..rules.device import RESERVED as RESERVED_ON_DEVICE
 from . import one_of, optional, types_that_decide, unpacking
 from .arguments import parameter, type_of
+from .array_values import ArrayValue, whole
 from .calls.recursion import Callees, Chosen, InPlace, NotYetKnown, OwnFunction, refuse
 from .calls.user import stopped
 from .interpret import Interpreter
@@ -57,21 +58,7 @@ from .outputs import (
 from .outside import Place
 from .seeds import LIKE_THE_OUTPUT, MissingCotangent, seeds_of
 from .syntax.source import signature_of
-from .values import (
-    NONE,
-    UNDEFINED,
-    ArrayValue,
-    Items,
-    Nested,
-    OneOf,
-    Scalar,
-    Static,
-    Template,
-    TupleValue,
-    constant,
-    new_list,
-    whole,
-)
+from .values import NONE, UNDEFINED, Items, Nested, OneOf, Scalar, Static, Template, TupleValue, constant, new_list
 
 
 @dataclass(frozen=True)

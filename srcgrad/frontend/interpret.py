@@ -27,9 +27,10 @@ from ..ir import affine
 from ..ir.expressions import Array, Expr, Span, Var
 from ..ir.nodes import If, Raise, Stmt
 from ..ir.types import DictKind
-from . import assignment, binding, expressions, identities, optional, outside, split_statements
+from . import assignment, augmented, binding, expressions, identities, optional, outside, split_statements
 from .aliases import HELD
 from .arguments import parameter, type_of
+from .array_values import whole
 from .builder import Builder
 from .calls import (
     bodies,
@@ -74,17 +75,7 @@ from .outside import (
 )
 from .syntax import flow, handlers
 from .syntax.source import read, signature_of
-from .values import (
-    NONE,
-    UNDEFINED,
-    Once,
-    Scalar,
-    Static,
-    TupleValue,
-    constant,
-    is_lost,
-    whole,
-)
+from .values import NONE, UNDEFINED, Once, Scalar, Static, TupleValue, constant, is_lost
 
 
 @dataclass(frozen=True)
@@ -264,7 +255,7 @@ class Interpreter:
                     assignment.assign(self, target, made, mark)
                     iterators.assigned(self, [target], value, made)
             case ast.AugAssign():
-                assignment.augment(self, stmt)
+                augmented.augment(self, stmt)
             case ast.Expr(value=value):
                 if not isinstance(value, ast.Constant):
                     expressions.as_it_is(self, value)

@@ -18,7 +18,8 @@ import numpy as np
 
 from ..ir.expressions import BOOL, INT64, Array, Call, Const, Expr, Load, Var, is_inexact
 from ..ir.types import ScalarType
-from .values import ArrayValue, Scalar
+from .array_values import ArrayValue
+from .values import Scalar
 
 if TYPE_CHECKING:
     from .builder import Builder

@@ -19,6 +19,7 @@ from ..ir.types import RecordKind
 from ..rules.names import OPERATORS as ARITHMETIC
 from . import binding, known_values, one_of, optional
 from .arithmetic import cast, elementwise
+from .array_values import ArrayValue
 from .calls import texts
 from .control import python_raises
 from .lists import lists, lists_as_arrays
@@ -26,20 +27,7 @@ from .numpy import products
 from .numpy.shapes import only_element
 from .objects import containers, library_objects, records, sets, special_methods
 from .types_that_decide import note_results
-from .values import (
-    ArrayValue,
-    Closure,
-    Items,
-    OneOf,
-    Range,
-    Scalar,
-    Static,
-    TupleValue,
-    Unusable,
-    constant,
-    new_list,
-    static_int,
-)
+from .values import Closure, Items, OneOf, Range, Scalar, Static, TupleValue, Unusable, constant, new_list, static_int
 
 if TYPE_CHECKING:
     from .interpret import Interpreter

@@ -21,8 +21,9 @@ from ..ir import affine
 from ..ir.expressions import BOOL, Call, negated, select
 from ..ir.nodes import If, Raise
 from ..ir.types import DictKind, RecordKind
+from .array_values import ArrayValue
 from .calls.recursion import NotYetKnown
-from .values import UNDEFINED, ArrayValue, Items, Layout, OneOf, Scalar, Static, TupleValue, constant
+from .values import UNDEFINED, Items, Layout, OneOf, Scalar, Static, TupleValue, constant
 
 if TYPE_CHECKING:
     from .builder import Builder

@@ -22,7 +22,8 @@ from ..ir.types import (
     TupleType,
 )
 from ..ir.walk import rewrite
-from .values import ArrayValue, Scalar, TupleValue
+from .array_values import ArrayValue
+from .values import Scalar, TupleValue
 
 
 @dataclass(frozen=True)

@@ -13,24 +13,12 @@ from typing import TYPE_CHECKING, Any
 from ..ir.expressions import BOOL, Const
 from ..ir.types import ArrayType, ScalarType
 from . import one_of
+from .array_values import ArrayValue, whole
 from .calls.frames import Frame
 from .joined_numbers import several, types_of
 from .lists import list_types, lists_as_arrays
 from .syntax.liveness import assigned
-from .values import (
-    UNDEFINED,
-    ArrayValue,
-    Closure,
-    Generator,
-    Items,
-    OneOf,
-    Scalar,
-    Static,
-    Template,
-    TupleValue,
-    constant,
-    whole,
-)
+from .values import UNDEFINED, Closure, Generator, Items, OneOf, Scalar, Static, Template, TupleValue, constant
 
 if TYPE_CHECKING:
     from .builder import Builder

@@ -20,7 +20,8 @@ from ..ir.nodes import AddTo, Alloc, Assign, CopyTo, Grow, If, Invoke, Raise, Ru
 from ..ir.walk import numbers_set, statements, subexpressions, substitute, targets, variables
 from .aliases import is_private, note_twins
 from .arithmetic import cast
-from .values import ArrayValue, Range, TupleValue, axes, whole
+from .array_values import ArrayValue, axes, whole
+from .values import Range, TupleValue
 
 if TYPE_CHECKING:
     from .builder import Builder

@@ -18,6 +18,7 @@ from ..ir.expressions import BOOL, FLOAT64, INT64, Array, Const, Load, is_inexac
 from ..ir.nodes import If, Raise
 from ..ir.types import ScalarType
 from .arithmetic import PYTHON_KINDS, loop_dtypes
+from .array_values import ArrayValue, whole
 from .builder import Builder
 from .joined_numbers import (
     are_joined,
@@ -30,7 +31,7 @@ from .joined_numbers import (
     source_of,
     types_of,
 )
-from .values import ArrayValue, Scalar, Static, Template, TupleValue, whole
+from .values import Scalar, Static, Template, TupleValue
 
 MOST_PATHS = 256  # of a function's arguments, asked one by one
 SUMS = ("sum", "prod", "cumsum", "cumprod", "trace")  # of bools these are whole numbers

@@ -16,10 +16,11 @@ from ..ir.expressions import BOOL, INT64, Axis, Call, Const, Expr
 from ..ir.nodes import If, Raise
 from ..ir.walk import is_constant
 from . import known_values, optional
+from .array_values import ArrayValue, remap, whole
 from .builder import Builder
 from .lists import list_items, lists_as_arrays
 from .objects import containers, records, special_methods
-from .values import ArrayValue, Grid, Indexed, Items, Range, Scalar, Static, TupleValue, constant, remap, whole
+from .values import Grid, Indexed, Items, Range, Scalar, Static, TupleValue, constant
 
 if TYPE_CHECKING:
     from .interpret import Interpreter

@@ -14,22 +14,11 @@ from ...errors import ArgumentError, SourceError, UnsupportedError
 from ...ir.types import ArrayType, ChosenKind, ListKind, ScalarType, StaticType, TextKind, TupleType, ValueType
 from ...runtime.stacks import is_one
 from .. import binding, known_values
+from ..array_values import ArrayValue
 from ..outputs import float_structure
 from ..outside import holds_arrays
 from ..syntax.source import has_derivative, read
-from ..values import (
-    NONE,
-    ArrayValue,
-    Closure,
-    Differentiated,
-    OneOf,
-    Scalar,
-    Static,
-    TupleValue,
-    Unusable,
-    constant,
-    new_dict,
-)
+from ..values import NONE, Closure, Differentiated, OneOf, Scalar, Static, TupleValue, Unusable, constant, new_dict
 from . import calls_in_place
 from .frames import Frame
 

@@ -30,6 +30,7 @@ from ...ir.nodes import If, Raise
 from ...rules import compositions
 from .. import known_values, operators, optional, outside, types_that_decide, unpacking
 from ..arithmetic import cast, elementwise, loop_dtypes
+from ..array_values import ArrayValue
 from ..control import endless, generators
 from ..control.attempts import restore, save
 from ..control.exceptions import print_values
@@ -54,7 +55,6 @@ from ..outside import HasAttribute
 from ..syntax import matching
 from ..values import (
     NONE,
-    ArrayValue,
     Bound,
     Closure,
     Endless,

@@ -23,6 +23,7 @@ from ...rules.names import COMPLEX_MATH, MATH, TO_INT, WHOLE_MATH
 from ...rules.user import UserRule
 from .. import arrays_of_none, binding, expressions, identities, known_values, large_numbers, outside
 from ..arithmetic import elementwise
+from ..array_values import ArrayValue
 from ..control import endless, generators, handed_generators, iterators, python_raises
 from ..control.comprehensions import next_of
 from ..lists import list_methods, list_types, lists, lists_as_arrays
@@ -61,7 +62,6 @@ from ..syntax.source import has_derivative, unwrap
 from ..types_that_decide import note_results
 from ..values import (
     NONE,
-    ArrayValue,
     Bound,
     Closure,
     Differentiated,

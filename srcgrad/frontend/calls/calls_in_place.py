@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from ...rules import compositions
 from .. import binding
+from ..array_values import ArrayValue
 from ..control import generators, iterators
 from ..objects import dataclass_fields
 from ..outside import Fixed, InGroup, MadeOf, Place, parts_of_partial
 from ..syntax.source import MADE_HERE, read
-from ..values import NONE, ArrayValue, Closure, Static
+from ..values import NONE, Closure, Static
 from . import parameters, recursion
 from .calls_of_own import invoke
 from .frames import Frame

@@ -12,8 +12,9 @@ from ...ir import affine
 from ...ir.expressions import INT64, Array, Var
 from ...ir.names import RESERVED
 from ...ir.nodes import Invoke
+from ..array_values import whole
 from ..packing import Pack, starter
-from ..values import Closure, Scalar, Static, TupleValue, whole
+from ..values import Closure, Scalar, Static, TupleValue
 from .instances import interpret_instance
 from .recursion import ALIKE, Callees, InPlace, Instance, NotYetKnown, Summary, key_of
 

@@ -18,10 +18,11 @@ from ...ir.types import ArrayType
 from ...ir.walk import statements, targets
 from ..arguments import parameter
 from ..arithmetic import cast
+from ..array_values import ArrayValue, whole
 from ..joined_numbers import join_scalars, with_types
 from ..known_memory import WrittenAfterAll
 from ..outside import Place
-from ..values import NONE, UNDEFINED, ArrayValue, Generator, Scalar, Static, Template, TupleValue, whole
+from ..values import NONE, UNDEFINED, Generator, Scalar, Static, Template, TupleValue
 from .recursion import Instance, NotYetKnown, Summary
 
 if TYPE_CHECKING:

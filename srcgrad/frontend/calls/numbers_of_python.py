@@ -17,13 +17,14 @@ from ...rules.compositions import python
 from ...rules.names import MATH
 from .. import known_values, operators, unpacking
 from ..arithmetic import cast, elementwise
+from ..array_values import ArrayValue, whole
 from ..control import python_raises
 from ..joined_numbers import small_types, types_of_any
 from ..lists import lists_as_arrays, lists_of_none
 from ..numpy import complex_numbers, functions, reductions
 from ..numpy.table import TABLE
 from ..objects import special_methods
-from ..values import ArrayValue, Items, Scalar, Static, TupleValue, Unpacked, constant, new_list, whole
+from ..values import Items, Scalar, Static, TupleValue, Unpacked, constant, new_list
 from . import calls_in_place
 
 if TYPE_CHECKING:

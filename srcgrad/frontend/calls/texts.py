@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from .. import binding, known_values, unpacking
-from ..values import ArrayValue, Scalar, Static, Template, TupleValue
+from ..array_values import ArrayValue
+from ..values import Scalar, Static, Template, TupleValue
 
 if TYPE_CHECKING:
     from ..interpret import Interpreter

@@ -17,9 +17,10 @@ from ...ir.nodes import Library
 from ...rules.compositions.registry import steady
 from ...rules.user import ArrayRule, ScalarRule, UserRule, result_dtype, stop_gradient
 from ..arithmetic import broadcast, cast_value
+from ..array_values import ArrayValue, whole
 from ..builder import Builder
 from ..numpy.table import array_or_number, rule
-from ..values import ArrayValue, Scalar, Static, TupleValue, constant, whole
+from ..values import Scalar, Static, TupleValue, constant
 
 if TYPE_CHECKING:
     from ..interpret import Interpreter

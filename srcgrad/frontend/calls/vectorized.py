@@ -14,9 +14,10 @@ from ...ir.expressions import BOOL, INT64, Call, Const, either
 from ...ir.nodes import If, Raise
 from ...rules.compositions import registry
 from ..arithmetic import cast
+from ..array_values import ArrayValue
 from ..control.attempts import restore, save
 from ..joined_numbers import refuse_joined, types_of
-from ..values import ArrayValue, Scalar, Static, TupleValue
+from ..values import Scalar, Static, TupleValue
 from .builtins_of_python import BUILTINS
 
 if TYPE_CHECKING:

@@ -17,11 +17,12 @@ from ...ir.expressions import Array, Dim, Var
 from ...ir.nodes import External
 from .. import known_values
 from ..arguments import SUPPORTED
+from ..array_values import ArrayValue, whole
 from ..lists import lists_as_arrays
 from ..numpy.table import name_of, nearest
 from ..outside import Fixed
 from ..types_that_decide import note_results
-from ..values import ArrayValue, Scalar, Static, TupleValue, constant, whole
+from ..values import Scalar, Static, TupleValue, constant
 
 if TYPE_CHECKING:
     from ..interpret import Interpreter

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 from ...ir.expressions import Var
 from ...ir.types import ScalarType
 from .. import identities, optional, resized
+from ..array_values import ArrayValue
 from ..joined_numbers import ItemTypes
 from ..lists.growing_lists import Growth, Leaves
 from ..lists.list_rows import Row
-from ..values import ArrayValue, Scalar, TupleValue, Unusable
+from ..values import Scalar, TupleValue, Unusable
 from .handed_on import shape_known_ahead
 
 if TYPE_CHECKING:

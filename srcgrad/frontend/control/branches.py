@@ -21,24 +21,12 @@ from ...ir.walk import numbers_set, statements, variables
 from .. import binding, identities, one_of, optional
 from ..aliases import is_seen_elsewhere, mind_merged_aliases, note_twins, roots_of_value, value_leaves
 from ..arithmetic import cast
+from ..array_values import ArrayValue, whole
 from ..calls.recursion import NotYetKnown
 from ..joined_numbers import join_scalars, of_either_types, types_of, with_types
 from ..lists import growing_lists, item_views
 from ..syntax.flow import RESULT
-from ..values import (
-    UNDEFINED,
-    ArrayValue,
-    Items,
-    OneOf,
-    Range,
-    Scalar,
-    Static,
-    TupleValue,
-    Unusable,
-    is_lost,
-    is_unusable,
-    whole,
-)
+from ..values import UNDEFINED, Items, OneOf, Range, Scalar, Static, TupleValue, Unusable, is_lost, is_unusable
 from . import early_constants, when_reached
 from .unbound import bound_flag
 

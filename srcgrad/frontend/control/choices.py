@@ -17,11 +17,12 @@ from ...ir.nodes import Stmt
 from ...ir.walk import loads
 from .. import binding, comparisons, expressions, identities, one_of, operators, optional, split_statements
 from ..arithmetic import cast
+from ..array_values import ArrayValue
 from ..calls.recursion import NotYetKnown
 from ..joined_numbers import join_scalars
 from ..objects import changes, records
 from ..syntax import liveness
-from ..values import ArrayValue, Items, OneOf, Scalar
+from ..values import Items, OneOf, Scalar
 from . import branches, when_reached
 from .attempts import restore, save
 

@@ -17,6 +17,7 @@ from ...ir import affine
 from ...ir.expressions import INT64, Call, Const, Expr, Var
 from ...ir.nodes import Stmt
 from .. import assignment, binding, expressions, identities, operators, unpacking
+from ..array_values import ArrayValue, whole
 from ..calls import calls_in_place
 from ..calls.frames import Frame
 from ..lists import filled_lists, lists
@@ -26,20 +27,7 @@ from ..objects import changes, dicts, records, sets
 from ..syntax import liveness
 from ..syntax.source import located
 from ..unpacking import known_tuples
-from ..values import (
-    ArrayValue,
-    Closure,
-    Grid,
-    Indexed,
-    Items,
-    OneOf,
-    Range,
-    Scalar,
-    TupleValue,
-    constant,
-    new_list,
-    whole,
-)
+from ..values import Closure, Grid, Indexed, Items, OneOf, Range, Scalar, TupleValue, constant, new_list
 from . import generators, iterators
 from .attempts import restore, save
 from .control import note_range

@@ -19,13 +19,14 @@ from ...ir.nodes import Assign, For, Stmt, While
 from ...ir.walk import is_constant, statements
 from .. import assignment, expressions, identities, operators, unpacking
 from ..aliases import HELD
+from ..array_values import ArrayValue, remap, whole
 from ..calls.recursion import NotYetKnown
 from ..joined_numbers import types_of_any
 from ..lists import item_views, lists, lists_as_arrays
 from ..lists.growing_lists import WrittenOut
 from ..lists.run_over import RunOver
 from ..syntax.liveness import assigned
-from ..values import ArrayValue, Grid, Indexed, Range, Scalar, TupleValue, constant, remap, whole
+from ..values import Grid, Indexed, Range, Scalar, TupleValue, constant
 from . import first_apart, generators
 from .attempts import restore, save
 from .carried import repeat, settle

@@ -18,8 +18,9 @@ from ...ir import affine
 from ...ir.expressions import Span
 from ...ir.nodes import Raise, Stmt
 from .. import identities, optional
+from ..array_values import ArrayValue
 from ..syntax.flow import RESULT
-from ..values import ArrayValue, Items, Scalar, Static, TupleValue
+from ..values import Items, Scalar, Static, TupleValue
 
 if TYPE_CHECKING:
     from ..builder import Builder

@@ -18,9 +18,10 @@ from ...ir.walk import is_constant
 from ...rules.compositions import PYTHON
 from .. import identities, operators, optional, unpacking
 from ..arithmetic import cast
+from ..array_values import ArrayValue, whole
 from ..calls import calls_in_place
 from ..lists import list_items, lists
-from ..values import ArrayValue, Endless, Indexed, Items, Scalar, Static, TupleValue, whole
+from ..values import Endless, Indexed, Items, Scalar, Static, TupleValue
 from . import generators
 
 if TYPE_CHECKING:

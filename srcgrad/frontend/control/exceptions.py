@@ -23,8 +23,9 @@ from ...ir.nodes import If, Print, Raise, Stmt
 from ...runtime import errors as runtime_errors
 from ...runtime.errors import APART, NAMED, NOTHING, NUMBERS, CompiledError, Told, as_told
 from .. import expressions, operators
+from ..array_values import ArrayValue
 from ..calls import texts
-from ..values import ArrayValue, MadeException, Scalar, Static, TupleValue
+from ..values import MadeException, Scalar, Static, TupleValue
 
 if TYPE_CHECKING:
     from ..interpret import Interpreter

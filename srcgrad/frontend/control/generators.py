@@ -24,12 +24,13 @@ from typing import TYPE_CHECKING, Any
 from ...rules import compositions
 from ...rules.compositions import iterators as iterators_of_ours
 from .. import identities
+from ..array_values import ArrayValue
 from ..calls.frames import Frame
 from ..objects import special_methods
 from ..syntax import flow, liveness, syntax
 from ..syntax.source import Source, located
 from ..syntax.syntax import below, walk
-from ..values import NONE, ArrayValue, Generator, Range, Static, TupleValue
+from ..values import NONE, Generator, Range, Static, TupleValue
 
 if TYPE_CHECKING:
     from ..interpret import Interpreter

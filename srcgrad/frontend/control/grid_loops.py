@@ -17,10 +17,11 @@ from ...errors import ArgumentError
 from ...ir import affine
 from .. import unpacking
 from ..aliases import HELD
+from ..array_values import whole
 from ..lists import item_views, lists, lists_as_arrays
 from ..syntax.liveness import annotate, assigned
 from ..syntax.source import located
-from ..values import NONE, Grid, Items, Range, Scalar, Static, TupleValue, new_list, static_int, whole
+from ..values import NONE, Grid, Items, Range, Scalar, Static, TupleValue, new_list, static_int
 
 if TYPE_CHECKING:
     from ..interpret import Interpreter

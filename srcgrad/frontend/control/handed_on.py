@@ -15,8 +15,8 @@ from ...ir.walk import numbers_set, variables
 from .. import identities, resized
 from ..aliases import arrays_of, note_twins, value_leaves
 from ..arithmetic import cast
+from ..array_values import ArrayValue
 from ..joined_numbers import types_of
-from ..values import ArrayValue
 
 if TYPE_CHECKING:
     from ..interpret import Interpreter

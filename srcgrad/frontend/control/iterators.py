@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 from ...ir.walk import loads, variables
 from .. import binding, identities
 from ..aliases import roots_of_value, value_leaves
+from ..array_values import ArrayValue
 from ..objects.changes import Changes
 from ..packing import free_names
 from ..syntax import liveness
 from ..syntax.syntax import below, walk
-from ..values import ArrayValue, Bound, Closure, Endless, Indexed, Lost, Once, OneOf, Scalar, Static, TupleValue
+from ..values import Bound, Closure, Endless, Indexed, Lost, Once, OneOf, Scalar, Static, TupleValue
 
 if TYPE_CHECKING:
     from ..interpret import Interpreter

@@ -20,12 +20,12 @@ from ...ir.walk import statements, variables
 from .. import identities, joined_numbers, one_of, optional, resized
 from ..aliases import Aliased, mind_aliases, roots_of_value
 from ..arithmetic import cast, cast_value
+from ..array_values import ArrayValue
 from ..joined_numbers import ItemTypes, Widen, is_as, join_scalars, types_of
 from ..lists import growing_lists, item_views, list_types, lists, lists_as_arrays
 from ..syntax.flow import RESULT
 from ..values import (
     UNDEFINED,
-    ArrayValue,
     FewerAxesFirst,
     Generator,
     Items,

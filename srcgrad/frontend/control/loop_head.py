@@ -17,9 +17,10 @@ from ...ir.walk import loads
 from .. import binding, identities, one_of, optional, resized
 from ..aliases import is_private, note_twins
 from ..arithmetic import cast, cast_value
+from ..array_values import ArrayValue, whole
 from ..lists import growing_lists, list_types, lists_as_arrays
 from ..objects import records
-from ..values import UNDEFINED, ArrayValue, Items, OneOf, Scalar, Static, TupleValue, whole
+from ..values import UNDEFINED, Items, OneOf, Scalar, Static, TupleValue
 from . import numbers_first
 from .attempts import Attempt
 from .handed_on import check_same_shape, in_other_memory

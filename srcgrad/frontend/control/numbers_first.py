@@ -19,8 +19,9 @@ from ...errors import place
 from ...ir.expressions import BOOL, Call, Const, Expr
 from ...ir.nodes import If, Raise
 from ..arithmetic import cast
+from ..array_values import ArrayValue, whole
 from ..syntax.syntax import walk
-from ..values import ArrayValue, Scalar, whole
+from ..values import Scalar
 
 if TYPE_CHECKING:
     from ..builder import Builder

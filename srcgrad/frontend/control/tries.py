@@ -27,11 +27,12 @@ from ...runtime import errors as runtime_errors
 from .. import expressions, identities
 from ..aliases import value_leaves
 from ..arithmetic import cast as cast_to
+from ..array_values import ArrayValue
 from ..joined_numbers import join_scalars
 from ..syntax import flow, liveness
 from ..syntax.handlers import Again, Caught, Probe
 from ..syntax.left_early import leaving, until_the_last
-from ..values import UNDEFINED, ArrayValue, Items, Lost, OneOf, Scalar, Static, TupleValue, constant
+from ..values import UNDEFINED, Items, Lost, OneOf, Scalar, Static, TupleValue, constant
 from .unbound import bound_flag
 from .when_reached import RAISED, raised_for
 

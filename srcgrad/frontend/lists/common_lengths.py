@@ -19,7 +19,7 @@ from ...ir import affine
 from ...ir.expressions import BOOL, INT64, NEVER_FAIL, Array, Call, Const, Dim, Expr, Load, Var
 from ...ir.nodes import Assign, If, Raise, Stmt, View
 from ...ir.walk import rewrite, statements, subexpressions, substitute, targets, variables
-from ..values import ArrayValue
+from ..array_values import ArrayValue
 
 if TYPE_CHECKING:
     from ..builder import Builder

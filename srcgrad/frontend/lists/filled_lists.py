@@ -15,8 +15,9 @@ from ...ir.nodes import Alloc, For, Pick, Run, Stmt, Store, Subscript, View
 from ...ir.walk import numbers_set, statements, variables
 from .. import identities
 from ..aliases import arrays_of
+from ..array_values import ArrayValue
 from ..builder import Builder
-from ..values import ArrayValue, Indexed, Items, Layout, Scalar
+from ..values import Indexed, Items, Layout, Scalar
 from . import common_lengths, item_views, list_parts, list_rows, list_types, lists_as_arrays, put_in_rows, shared_items
 
 if TYPE_CHECKING:

@@ -15,8 +15,9 @@ from ...ir import affine
 from ...ir.expressions import Array, Call, Const, Expr, Load, Var
 from ...ir.walk import numbers_set, variables
 from .. import resized
+from ..array_values import ArrayValue, axes
 from ..joined_numbers import NO_ITEMS
-from ..values import ArrayValue, Items, Layout, Range, Scalar, TupleValue, axes
+from ..values import Items, Layout, Range, Scalar, TupleValue
 from . import common_lengths, list_parts, list_types
 from .list_rows import Row, common_row, lengths_of, row_of_list, with_lengths
 from .lists import ITS_ITEMS, Grows, length_of, most_of

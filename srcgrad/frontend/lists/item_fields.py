@@ -21,7 +21,8 @@ from ...ir.walk import loads, substitute
 from .. import identities, joined_numbers, optional
 from ..aliases import HELD, arrays_of, value_leaves
 from ..arithmetic import cast
-from ..values import ArrayValue, Items, Scalar, Static, TupleValue, whole
+from ..array_values import ArrayValue, whole
+from ..values import Items, Scalar, Static, TupleValue
 from . import common_lengths, item_names, item_views, list_parts, list_types, put_in_rows, shared_items
 from .item_fields_known import OtherNumbers
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from ...ir.expressions import Array, Load
 from .. import identities
 from ..aliases import arrays_of
-from ..values import ArrayValue, Closure, Items, Lost, Static, axes, is_lost
+from ..array_values import ArrayValue, axes
+from ..values import Closure, Items, Lost, Static, is_lost
 from . import item_views
 
 if TYPE_CHECKING:

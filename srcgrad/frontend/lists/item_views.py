@@ -20,7 +20,8 @@ from ...ir.types import SETS, DictKind, RecordKind, ScalarType
 from ...ir.walk import loads, rewrite
 from .. import identities, joined_numbers, optional
 from ..aliases import arrays_of
-from ..values import ArrayValue, Items, Layout, Scalar, TupleValue, whole
+from ..array_values import ArrayValue, whole
+from ..values import Items, Layout, Scalar, TupleValue
 
 if TYPE_CHECKING:
     from ..interpret import Interpreter

@@ -11,7 +11,8 @@ from ...ir.expressions import Array, Axis, Expr, Load
 from .. import identities
 from ..aliases import arrays_of, value_leaves
 from ..arithmetic import cast
-from ..values import NONE, ArrayValue, Indexed, Items, Layout, Lost, Nested, Scalar, Static, TupleValue, axes, whole
+from ..array_values import ArrayValue, axes, whole
+from ..values import NONE, Indexed, Items, Layout, Lost, Nested, Scalar, Static, TupleValue
 from . import list_parts, list_types, lists_as_arrays, put_in_rows, shared_items
 from .list_rows import places_of, row_of_list
 

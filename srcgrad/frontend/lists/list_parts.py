@@ -18,8 +18,9 @@ from ...ir.nodes import If, Raise
 from ...ir.types import SETS, DictKind, RecordKind, ScalarType
 from .. import identities, optional
 from ..arithmetic import cast
+from ..array_values import ArrayValue, whole
 from ..optional import NOTHING, OPTIONAL
-from ..values import ArrayValue, Items, Layout, Scalar, Static, TupleValue, whole
+from ..values import Items, Layout, Scalar, Static, TupleValue
 from . import common_lengths, item_views, shared_items
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ from ...ir.expressions import BOOL, INT64, Call, Expr, select
 from ...ir.nodes import If, Raise
 from .. import binding
 from ..arithmetic import cast
+from ..array_values import ArrayValue, whole
 from ..numpy import indexing
-from ..values import ArrayValue, Items, Layout, Scalar, TupleValue, constant, whole
+from ..values import Items, Layout, Scalar, TupleValue, constant
 from . import item_names, item_views, list_items, list_types, lists_as_arrays
 
 if TYPE_CHECKING:

@@ -19,8 +19,9 @@ from ...ir import affine
 from ...ir.expressions import BOOL, Expr
 from ...ir.types import ScalarType
 from .. import joined_numbers, optional
+from ..array_values import ArrayValue
 from ..optional import NOTHING, OPTIONAL
-from ..values import ArrayValue, Items, Layout, Nested, Scalar, Static, TupleValue
+from ..values import Items, Layout, Nested, Scalar, Static, TupleValue
 from . import common_lengths, item_views, list_parts
 
 if TYPE_CHECKING:

@@ -17,8 +17,9 @@ from ...ir.expressions import BOOL, INT64, Array, Call, Expr, is_inexact
 from ...ir.types import ScalarType
 from .. import optional
 from ..aliases import MEMORY
+from ..array_values import ArrayValue
 from ..joined_numbers import NO_ITEMS, ItemTypes, TypesOf, several, types_of
-from ..values import ArrayValue, Items, Layout, Nested, Scalar, TupleValue
+from ..values import Items, Layout, Nested, Scalar, TupleValue
 from . import list_parts
 from .list_rows import places_of, row_of_list
 

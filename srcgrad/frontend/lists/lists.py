@@ -21,22 +21,10 @@ from ...ir.expressions import BOOL, INT64, Call, Const, Expr, Load
 from ...ir.nodes import Grow, If, Raise, Store
 from .. import binding, identities, optional, unpacking
 from ..arithmetic import cast
+from ..array_values import ArrayValue, whole
 from ..joined_numbers import types_of
 from ..numpy import indexing
-from ..values import (
-    ArrayValue,
-    Indexed,
-    Items,
-    Layout,
-    Range,
-    Scalar,
-    Slice,
-    TupleValue,
-    constant,
-    new_list,
-    static_int,
-    whole,
-)
+from ..values import Indexed, Items, Layout, Range, Scalar, Slice, TupleValue, constant, new_list, static_int
 from . import (
     common_lengths,
     filled_lists,

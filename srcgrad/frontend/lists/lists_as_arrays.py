@@ -16,9 +16,10 @@ from ...ir.types import ScalarType
 from ...rules.compositions import deques
 from .. import optional
 from ..arithmetic import cast_value
+from ..array_values import ArrayValue, axes, whole
 from ..numpy.creation import array_of
 from ..numpy.indexing import arange_of
-from ..values import ArrayValue, Indexed, Items, Layout, Nested, Range, Static, TupleValue, axes, whole
+from ..values import Indexed, Items, Layout, Nested, Range, Static, TupleValue
 from . import list_rows, list_types, lists_of_none
 
 if TYPE_CHECKING:

@@ -19,8 +19,9 @@ from ...ir import affine
 from ...ir.expressions import BOOL, Array, Axis, Const, Expr, Load, negated
 from ...ir.nodes import If, Raise, Store
 from ..arithmetic import cast
+from ..array_values import ArrayValue
 from ..optional import OPTIONAL
-from ..values import ArrayValue, Items, Layout
+from ..values import Items, Layout
 from . import list_parts, list_types, shared_items
 from .list_rows import places_of, row_of_list, row_of_places
 

@@ -19,7 +19,8 @@ from ...ir.nodes import Alloc, If, Raise, Store
 from .. import identities, optional
 from ..aliases import arrays_of, is_seen_elsewhere, note_twins
 from ..arithmetic import cast
-from ..values import ArrayValue, Items, Layout, Scalar, TupleValue
+from ..array_values import ArrayValue
+from ..values import Items, Layout, Scalar, TupleValue
 from . import common_lengths, item_views, list_parts, list_types, lists_as_arrays, lists_of_none, shared_items
 from .list_rows import Row
 

@@ -12,7 +12,8 @@ from ...ir.nodes import Alloc
 from ...ir.walk import loads
 from .. import identities
 from ..aliases import arrays_of, is_seen_elsewhere
-from ..values import ArrayValue, Items, TupleValue
+from ..array_values import ArrayValue
+from ..values import Items, TupleValue
 from . import item_views
 from .item_fields_known import ANY_FIELD, Field
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from ...rules.compositions import python
 from .. import known_values, unpacking
+from ..array_values import ArrayValue
 from ..calls import calls_in_place
 from ..control.attempts import restore, save
 from ..objects import special_methods
-from ..values import NONE, ArrayValue, Items, Scalar, constant, new_list
+from ..values import NONE, Items, Scalar, constant, new_list
 from . import list_types, lists_as_arrays, shared_items
 
 if TYPE_CHECKING:

@@ -16,8 +16,9 @@ from ...ir.expressions import INT64, Const
 from ...ir.types import ScalarType
 from .. import expressions, identities, joined_numbers, operators
 from ..arithmetic import cast
+from ..array_values import ArrayValue
 from ..numpy import indexing
-from ..values import ArrayValue, Items, Lost, Nested, Scalar, Static, static_int
+from ..values import Items, Lost, Nested, Scalar, Static, static_int
 from . import list_rows, list_types, lists, lists_as_arrays
 
 if TYPE_CHECKING:

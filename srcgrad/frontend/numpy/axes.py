@@ -14,8 +14,9 @@ from ...errors import ArgumentError, ShapeError
 from ...ir import affine
 from ...ir.expressions import Axis, Const
 from ..arithmetic import broadcast, common_dims, shown_as
+from ..array_values import ArrayValue, remap, whole
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, TupleValue, remap, whole
+from ..values import Scalar, TupleValue
 from . import creation, shapes
 from .table import absent, as_array, axis_number, dtype_or_none, flag, rule
 

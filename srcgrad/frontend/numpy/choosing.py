@@ -15,8 +15,9 @@ from ...ir import affine
 from ...ir.expressions import BOOL, INT64, Axis, Call, Expr, Load, either
 from ...ir.nodes import If, Raise
 from ..arithmetic import broadcast, cast, cast_value, common_dims, element_under
+from ..array_values import ArrayValue, remap, whole
 from ..builder import Builder
-from ..values import ArrayValue, Range, Scalar, remap, whole
+from ..values import Range, Scalar
 from . import indexing, reductions, shapes
 from .axes import axis_in
 from .table import absent, also_into, array_or_number, as_array, items_of, kind_of, rule

@@ -18,9 +18,10 @@ from ...errors import ArgumentError
 from ...ir.expressions import COMPLEX128, FLOAT64, Call, Const, Expr, part_of
 from ...rules.names import COMPLEX_MATH
 from ..arithmetic import broadcast, cast, cast_value, elementwise, imaginary_part, real_part
+from ..array_values import ArrayValue, computed
 from ..builder import Builder
 from ..types_that_decide import same_answer
-from ..values import ArrayValue, Scalar, TupleValue, computed, constant
+from ..values import Scalar, TupleValue, constant
 from . import creation
 from .table import METHODS, also_into, array_or_number, flag, rule
 

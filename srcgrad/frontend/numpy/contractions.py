@@ -23,8 +23,9 @@ from ...ir.expressions import BOOL, INT64, Array, Axis, Call, Const, Expr, Load,
 from ...ir.nodes import AddTo, Library
 from ...ir.walk import is_constant, subexpressions
 from ..arithmetic import are_equal, cast_value, common_length, element_under
+from ..array_values import ArrayValue, remap, run_of, whole
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, remap, run_of, whole
+from ..values import Scalar
 
 SMALL = 64  # products of numbers, of which matrices of known lengths take so many
 Labels = tuple[Any, ...]

@@ -17,10 +17,11 @@ from ...rules import compositions
 from .. import optional
 from ..arguments import SUPPORTED
 from ..arithmetic import cast, element_that_fits
+from ..array_values import ArrayValue, computed, whole
 from ..builder import Builder
 from ..joined_numbers import are_joined
 from ..types_that_decide import of_one_type, types_of_array
-from ..values import ArrayValue, Scalar, Static, TupleValue, computed, whole
+from ..values import Scalar, Static, TupleValue
 
 
 def dtype_of(builder: Builder, value: Any, default: np.dtype | None) -> np.dtype:

@@ -10,8 +10,9 @@ from ...errors import ArgumentError
 from ...ir import affine
 from ...ir.expressions import FLOAT64, Const, Load
 from .. import arrays_of_none
+from ..array_values import ArrayValue, whole
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, Static, TupleValue, whole
+from ..values import Scalar, Static, TupleValue
 from . import axes, creation, shapes
 from .table import absent, array_or_number, as_array, axis_number, dtype_or_none, flag, rule
 

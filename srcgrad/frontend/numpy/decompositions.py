@@ -16,8 +16,9 @@ from ...ir.nodes import If, Library, Raise
 from ...rules.array import SIGNATURES
 from ...rules.compositions.registry import library, unusable
 from ..arithmetic import cast_value, common_dims, element_under
+from ..array_values import ArrayValue, whole
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, Static, TupleValue, Unusable, whole
+from ..values import Scalar, Static, TupleValue, Unusable
 from .table import as_array, rule
 
 PIVOTS = np.dtype(np.intc)

@@ -15,8 +15,9 @@ import numpy as np
 from ...errors import ShapeError
 from ...ir import affine
 from ...ir.expressions import Axis, Expr
+from ..array_values import ArrayValue, remap, whole
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, Static, TupleValue, remap, static_int, whole
+from ..values import Scalar, Static, TupleValue, static_int
 from .contractions import Labels, contract
 from .creation import check_length
 from .products import as_values, ndim, seen_through

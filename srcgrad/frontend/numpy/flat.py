@@ -10,8 +10,9 @@ from typing import Any
 
 from ...ir import affine
 from ...ir.expressions import INT64, Axis, Call, Expr
+from ..array_values import ArrayValue, Flat, remap, whole
 from ..builder import Builder
-from ..values import ArrayValue, Flat, TupleValue, remap, whole
+from ..values import TupleValue
 from . import indexing
 
 

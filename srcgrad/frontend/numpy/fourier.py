@@ -16,8 +16,9 @@ from ...ir import affine
 from ...ir.expressions import BOOL, FLOAT64, INT64, Call, Const, Expr, complex_of, part_of
 from ...ir.nodes import If, Library, Raise, Store
 from ..arithmetic import cast, cast_value
+from ..array_values import ArrayValue, whole
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, TupleValue, constant, static_int, whole
+from ..values import Scalar, TupleValue, constant, static_int
 from . import complex_numbers, indexing, shapes
 from .creation import STATIC_AXIS
 from .reductions import axes_of

@@ -13,10 +13,11 @@ from ...ir.expressions import BOOL, INT64, Call, Const, is_inexact
 from ...rules.compositions.registry import handed
 from ...rules.names import FUNCTIONS, OPERAND_DTYPES, UFUNCS
 from ..arithmetic import HALF, broadcast, cast, cast_value, elementwise, is_out_of_bounds, refuse_half
+from ..array_values import ArrayValue, computed
 from ..builder import Builder
 from ..joined_numbers import are_joined
 from ..types_that_decide import of_one_type
-from ..values import ArrayValue, Scalar, Static, TupleValue, computed, static_int
+from ..values import Scalar, Static, TupleValue, static_int
 from . import complex_numbers, creation, indexing, masked, reductions, shapes
 from .creation_functions import copy
 from .table import (

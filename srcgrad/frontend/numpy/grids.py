@@ -16,9 +16,10 @@ from ...ir import affine
 from ...ir.expressions import BOOL, FLOAT64, INT64, Axis, Call, Const, Expr, both
 from ...ir.walk import is_constant
 from ..arithmetic import cast, cast_value, element_under, elementwise
+from ..array_values import ArrayValue, remap, whole
 from ..builder import Builder
 from ..types_that_decide import check_asked, note_results
-from ..values import ArrayValue, Grid, Method, Range, Scalar, Static, TupleValue, remap, whole
+from ..values import Grid, Method, Range, Scalar, Static, TupleValue
 from . import creation, indexing, rearranging, shapes
 from .axes import at_least, moveaxis
 from .masks import mask_positions

@@ -17,9 +17,10 @@ from ...ir.nodes import AddTo, Stmt, Store
 from ...ir.walk import loads
 from ...rules.names import FUNCTIONS
 from ..arithmetic import cast, cast_value, element_that_fits, elementwise
+from ..array_values import ArrayValue, whole
 from ..builder import Builder
 from ..types_that_decide import check_write
-from ..values import ArrayValue, Scalar, Slice, Static, TupleValue, whole
+from ..values import Scalar, Slice, Static, TupleValue
 from . import indexing
 from .creation import refuse_to_drop
 from .masks import mask_positions

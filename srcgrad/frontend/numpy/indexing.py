@@ -26,9 +26,10 @@ from ..arithmetic import (
     misfit,
     real_part,
 )
+from ..array_values import ArrayValue, remap, run_of, whole
 from ..builder import Builder
 from ..types_that_decide import check_index, check_write
-from ..values import ArrayValue, Range, Scalar, Slice, Static, TupleValue, remap, run_of, whole
+from ..values import Range, Scalar, Slice, Static, TupleValue
 from .creation import arange, array_of
 from .masks import Positions, check_mask, mask_positions, spread_out
 from .slices import as_integer, is_negative, normalize

@@ -13,8 +13,9 @@ import numpy as np
 from ...errors import ArgumentError
 from ...ir.expressions import INT64, Const, is_inexact
 from ..arithmetic import cast_value, check_fits, elementwise, is_out_of_bounds
+from ..array_values import ArrayValue
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, TupleValue
+from ..values import Scalar, TupleValue
 from . import reductions
 from .creation import refuse_to_drop
 from .table import TABLE, absent, array_or_number, as_array, flag

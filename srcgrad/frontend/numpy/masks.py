@@ -16,8 +16,8 @@ from ...ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Load
 from ...ir.nodes import If, Library, Raise
 from ...ir.walk import children, is_constant, loads, rebuild, subexpressions, substitute, variables
 from ..arithmetic import are_equal, cast
+from ..array_values import ArrayValue, whole
 from ..builder import Builder
-from ..values import ArrayValue, whole
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from ...ir.expressions import BOOL, INT64, Axis, Expr, Load
 from ...ir.nodes import Library
 from ...rules.compositions.tables import places_in
 from ..arithmetic import cast_value
+from ..array_values import ArrayValue, whole
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, Static, whole
+from ..values import Scalar, Static
 from . import creation, indexing, reductions, shapes
 from .table import absent, array_or_number, as_array, rule
 

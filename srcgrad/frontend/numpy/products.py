@@ -18,9 +18,10 @@ from ...ir.expressions import BOOL, Axis, Call, Const, Expr
 from ...ir.nodes import If, Raise
 from ...ir.walk import is_constant
 from ..arithmetic import cast_value, elementwise, shape_text
+from ..array_values import ArrayValue, remap, whole
 from ..builder import Builder
 from ..types_that_decide import check_product
-from ..values import ArrayValue, Scalar, TupleValue, remap, static_int, whole
+from ..values import Scalar, TupleValue, static_int
 from . import creation, reductions, shapes
 from .contractions import Labels, contract
 from .creation import check_length

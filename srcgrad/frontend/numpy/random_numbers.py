@@ -20,9 +20,10 @@ from ...ir.nodes import Alloc, CopyTo, Library
 from ...rules.compositions import DRAWS
 from ...runtime.random_numbers import STATE_LENGTH, state_of
 from ..arithmetic import cast
+from ..array_values import whole
 from ..builder import Builder
 from ..outside import Fixed
-from ..values import NONE, RandomSource, Scalar, Static, whole
+from ..values import NONE, RandomSource, Scalar, Static
 from .creation import as_number, dtype_of, shape_of
 
 if TYPE_CHECKING:

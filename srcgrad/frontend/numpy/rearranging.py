@@ -23,10 +23,11 @@ from ...ir.walk import is_constant, substitute
 from ...ir.wraps import wrap
 from ...rules.compositions.shapes import copy_part
 from ..arithmetic import cast, cast_value
+from ..array_values import ArrayValue, remap, whole
 from ..builder import Builder
 from ..joined_numbers import several, types_of
 from ..lists import list_types
-from ..values import ArrayValue, Items, Nested, Scalar, Static, TupleValue, remap, static_int, whole
+from ..values import Items, Nested, Scalar, Static, TupleValue, static_int
 from . import creation, flat, indexing, shapes
 from .axes import at_least, axis_in, moveaxis, with_axes
 from .table import absent, also_into, as_array, axis_number, dtype_or_none, flag, items_of, rule

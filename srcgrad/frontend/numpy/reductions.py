@@ -35,8 +35,9 @@ from ...ir.nodes import AddTo, Assign, ForEach, If, Raise, Rule, Spread, Stmt, S
 from ...ir.walk import substitute
 from .. import reduced_before
 from ..arithmetic import cast, cast_value, elementwise, imaginary_part, real_part
+from ..array_values import ArrayValue, remap, whole
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, Static, TupleValue, remap, static_int, whole
+from ..values import Scalar, Static, TupleValue, static_int
 from .creation import STATIC_AXIS, refuse_to_drop
 from .decompositions import library_call
 from .masks import where_mask_holds

@@ -20,8 +20,9 @@ from ...ir.expressions import Axis, Call, Const, Expr, Load
 from ...ir.nodes import AddTo, Store
 from ...rules.names import FUNCTIONS
 from ..arithmetic import cast_value, elementwise
+from ..array_values import ArrayValue, remap, whole
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, remap, whole
+from ..values import Scalar
 from . import reductions, shapes
 from .table import TABLE, absent, also_into, array_or_number, as_array, dtype_of_total, dtype_or_none, flag, rule
 

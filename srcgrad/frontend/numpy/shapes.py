@@ -16,8 +16,9 @@ from ...ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Load, both, 
 from ...ir.nodes import If, Raise
 from ...ir.walk import is_constant
 from ..arithmetic import check_fits, element_under, shape_text, shown_as
+from ..array_values import ArrayValue, remap, run_of, whole
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, Static, TupleValue, remap, run_of, static_int, whole
+from ..values import Scalar, Static, TupleValue, static_int
 from .creation import check_length, common_dtype, shape_of, write_part
 
 

@@ -14,8 +14,9 @@ from ...ir.expressions import BOOL, INT64, Call, Const, Expr
 from ...ir.nodes import If, Raise
 from ...ir.walk import is_constant
 from ..arithmetic import cast
+from ..array_values import ArrayValue
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, Slice, static_int
+from ..values import Scalar, Slice, static_int
 
 CUT = "a slice ends at {}, and its axis, of length {}, before that"
 

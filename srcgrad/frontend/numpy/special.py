@@ -10,8 +10,9 @@ import scipy.special
 
 from ...ir.expressions import FLOAT64, Call
 from ..arithmetic import cast_value, elementwise
+from ..array_values import ArrayValue
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, TupleValue
+from ..values import Scalar, TupleValue
 from .creation import refuse_to_drop
 from .table import absent, also_into, array_or_number, rule
 

@@ -17,8 +17,9 @@ from ...errors import ArgumentError, ShapeError
 from ...ir.expressions import Load, is_inexact
 from ...rules.compositions import COMPOSITIONS
 from ..arithmetic import cast, check_fits, element_under, misfit
+from ..array_values import ArrayValue
 from ..builder import Builder
-from ..values import ArrayValue, Scalar, Static, TupleValue, static_int
+from ..values import Scalar, Static, TupleValue, static_int
 from . import creation, indexing
 from .creation import STATIC_AXIS
 

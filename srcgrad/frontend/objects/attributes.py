@@ -15,6 +15,7 @@ from ...ir import affine
 from ...ir.expressions import Expr
 from ...rules import compositions
 from .. import known_values, outside, types_that_decide
+from ..array_values import ArrayValue
 from ..calls import calls_in_place
 from ..numpy import complex_numbers, flat
 from ..numpy.table import METHODS, TABLE
@@ -22,7 +23,6 @@ from ..outside import HasAttribute, HasOfItsOwn, InClass, InObject
 from ..syntax.source import has_derivative, method_of_gradient, unwrap
 from ..values import (
     NONE,
-    ArrayValue,
     Bound,
     Closure,
     Differentiated,

@@ -8,8 +8,9 @@ from ...ir.expressions import Var
 from ...ir.nodes import Alloc, Stmt
 from ...ir.walk import loads, statements, targets, variables
 from .. import identities
+from ..array_values import ArrayValue
 from ..builder import Builder
-from ..values import ArrayValue, Scalar
+from ..values import Scalar
 
 if TYPE_CHECKING:
     from ..interpret import Interpreter

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from ...errors import ArgumentError
 from ...ir.types import DictKind, RecordKind
 from .. import binding
+from ..array_values import ArrayValue, whole
 from ..lists import lists
-from ..values import ArrayValue, Items, Static, TupleValue, new_dict, whole
+from ..values import Items, Static, TupleValue, new_dict
 from . import attributes, objects, records
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...arguments import is_simple_object
 from ...ir.types import RecordKind
-from ..values import ArrayValue, Scalar, Static, TupleValue
+from ..array_values import ArrayValue
+from ..values import Scalar, Static, TupleValue
 from . import records
 
 if TYPE_CHECKING:

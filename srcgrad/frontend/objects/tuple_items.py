@@ -18,11 +18,12 @@ from ...ir.walk import loads
 from .. import comparisons, identities, known_values, one_of, operators, unpacking
 from ..aliases import arrays_of, value_leaves
 from ..arithmetic import cast
+from ..array_values import ArrayValue, whole
 from ..calls.recursion import NotYetKnown
 from ..joined_numbers import types_of_any
 from ..lists import list_rows, lists, lists_as_arrays
 from ..numpy import indexing
-from ..values import ArrayValue, OneOf, Scalar, Slice, TupleValue, constant, new_list, static_int, whole
+from ..values import OneOf, Scalar, Slice, TupleValue, constant, new_list, static_int
 from . import dicts, records
 
 if TYPE_CHECKING:
