@@ -45,6 +45,10 @@ DOMAINS = {
     "cos":    ((-1e4, 1e4), (-10.0, 10.0)),
     "tan":    ((-1e4, 1e4), (-10.0, 10.0)),
     "arctan": ((-20.0, 20.0), (-5.0, 5.0)),
+    "arctan2": ((-20.0, 20.0), (-5.0, 5.0)),
+    "arcsin": ((-1.0, 1.0), (-1.0, 1.0)),
+    "arccos": ((-1.0, 1.0), (-1.0, 1.0)),
+    "hypot":  ((-20.0, 20.0), (-5.0, 5.0)),
     "sinh":   ((-711.0, 711.0), (-5.0, 5.0)),
     "cosh":   ((-711.0, 711.0), (-5.0, 5.0)),
     "tanh":   ((-22.0, 22.0), (-5.0, 5.0)),
@@ -52,14 +56,16 @@ DOMAINS = {
     "erfc":   ((-6.5, 27.5), (-3.0, 3.0)),
     "pow":    ((0.0, 10.0), (0.1, 10.0)),
 }
-TWO_OPERANDS = ("logaddexp", "logaddexp2", "pow")
+TWO_OPERANDS = ("arctan2", "hypot", "logaddexp", "logaddexp2", "pow")
 # What `math` spells otherwise, or does not have.
 LIBM = {
     "arctan": math.atan, "exp2": np.exp2, "pow": math.pow, "logaddexp": np.logaddexp, "logaddexp2": np.logaddexp2,
+    "arctan2": math.atan2, "arcsin": math.asin, "arccos": math.acos,
 }
 NUMPY = {"erf": scipy.special.erf, "erfc": scipy.special.erfc, "pow": np.power}
 MPMATH = {
-    "arctan": mpmath.atan, "exp2": lambda x: mpmath.mpf(2) ** x, "pow": lambda x, y: mpmath.mpf(x) ** y,
+    "arctan": mpmath.atan, "arctan2": mpmath.atan2, "arcsin": mpmath.asin, "arccos": mpmath.acos,
+    "exp2": lambda x: mpmath.mpf(2) ** x, "pow": lambda x, y: mpmath.mpf(x) ** y,
     "log2": lambda x: mpmath.log(x, 2),
     "logaddexp": lambda x, y: max(x, y) + mpmath.log1p(mpmath.exp(-abs(x - y))),
     "logaddexp2": lambda x, y: max(x, y) + mpmath.log1p(mpmath.mpf(2) ** -abs(x - y)) / mpmath.log(2),
@@ -121,10 +127,19 @@ def _points(name: str, dtype: Any) -> tuple[Any, ...]:
     with np.errstate(all="ignore"):
         if name == "pow":
             return _power_points(dtype, rng)
-        if name in TWO_OPERANDS:
+        if name.startswith("logaddexp"):
             return _exponent_points(dtype, rng)
-        bits = rng.integers(0, np.iinfo(unsigned).max, POINTS // 2, dtype=unsigned).view(dtype)
-        x = np.concatenate([bits, rng.uniform(low, high, POINTS // 4), rng.uniform(-2, 2, POINTS // 4)]).astype(dtype)
+
+        def some() -> Any:
+            bits = rng.integers(0, np.iinfo(unsigned).max, POINTS // 2, dtype=unsigned).view(dtype)
+            near = rng.uniform(low, high, POINTS // 4), rng.uniform(-2, 2, POINTS // 4)
+            return np.concatenate([bits, *near]).astype(dtype)
+
+        x = some()
+        if name in TWO_OPERANDS:
+            y = some()
+            good = np.isfinite(x) & np.isfinite(y)
+            return x[good], y[good]
     if name in ("log", "log2", "log10"):
         x = np.abs(x)
     return (x[np.isfinite(x) & ((x > -1) if name == "log1p" else True)],)
