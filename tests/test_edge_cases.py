@@ -371,6 +371,32 @@ def test_what_lost_in_one_iteration_counts_in_another(x: tuple[float, ...]) -> N
     assert got == pytest.approx((up - down) / (2 * step), rel=1e-7)
 
 
+def turns_by_its_own(x, m):
+    d, y = np.sqrt(x * x), x
+    for _ in range(3):
+        m = (m + 1) % 3
+        if m > 1:
+            y += x * d * d
+    return y
+
+
+def turns_by_another(x, n):
+    d, y = np.sqrt(x * x), x
+    for _ in range(3):
+        m = (n + 1) % 5
+        n = (m * 2) % 3
+        if n > 1:
+            y += x * d * d
+    return y
+
+
+@pytest.mark.parametrize("program", [turns_by_its_own, turns_by_another])
+def test_a_condition_by_a_number_that_is_made_of_itself(program: Callable[..., Any]) -> None:
+    for start in range(5):
+        up, down = program(0.7 + 1e-6, start), program(0.7 - 1e-6, start)
+        assert grad(program, wrt="x", jit=False).backward(0.7, start) == pytest.approx((up - down) / 2e-6, rel=1e-7)
+
+
 def test_a_factor_that_vanishes() -> None:
     """y = c(w) * sqrt(x) does not change with x where c is 0."""
 

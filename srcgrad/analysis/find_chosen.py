@@ -145,9 +145,15 @@ class _At:
         for var in variables(condition):
             match self.reads.written.get(var.name, ()):
                 case [(place, Assign(value=value), around)] if var.dtype.kind in "biu":
-                    if self.place < place < self.read.place and is_inside(self.read.around, around):
+                    is_between = self.place < place < self.read.place and is_inside(self.read.around, around)
+                    if is_between and not self.changes(value, place):
                         return self.spelled_out(substitute(condition, {var: value}))
         return condition
+
+    def changes(self, value: Expr, place: int) -> bool:
+        """Is a name in it given another value between here and the reader, by this very statement too?"""
+        written = (p for var in variables(value) for p, _, _ in self.reads.written.get(var.name, ()))
+        return any(place <= p < self.read.place for p in written)
 
     def is_as_it_was(self, expr: Expr) -> bool:
         """Is what the reader reads the same where the value is computed?"""

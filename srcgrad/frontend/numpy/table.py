@@ -109,11 +109,13 @@ def dtype_or_none(build: Builder, value: Any) -> np.dtype | None:
 
 
 def dtype_of_total(build: Builder, dtype: Any, value: Any, out: Any) -> np.dtype | None:
-    """What a sum or a product is asked to be computed in: `out` says it, too, if it has floats."""
+    """What a sum or a product is asked to be computed in: `out` says it, too."""
     if absent(out) or not absent(dtype):
         return dtype_or_none(build, dtype)
-    found = np.result_type(value.dtype, (out.items[0] if isinstance(out, TupleValue) else out).dtype)
-    return found if is_inexact(found) else None
+    into: np.dtype = (out.items[0] if isinstance(out, TupleValue) else out).dtype
+    found = np.result_type(value.dtype, into)
+    is_in_between = is_inexact(found) and not is_inexact(value.dtype) and not is_inexact(into)  # int64 and uint64
+    return None if is_in_between else found
 
 
 def also_into(build: Builder, out: Any, value: Any, core: int | None = None) -> Any:
