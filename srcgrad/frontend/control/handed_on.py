@@ -17,6 +17,7 @@ from ..aliases import arrays_of, note_twins, value_leaves
 from ..arithmetic import cast
 from ..array_values import ArrayValue
 from ..joined_numbers import types_of
+from ..resized import NAME_THE_COUNT
 
 if TYPE_CHECKING:
     from ..interpret import Interpreter
@@ -34,7 +35,7 @@ def in_other_memory(
 ) -> Array:
     """The value at the head of a loop in memory with the shape that it has at the end, and a dtype for both."""
     build = interpreter.build
-    check_same_shape(interpreter, name, value.dims, dims)
+    check_same_shape(interpreter, name, value.dims, dims, "give it the length ahead of the loop that it has behind")
     own = build.allocate(name, dtype, dims)
     build.note_types(own, types_of(build, value) | {ScalarType(dtype)})
     build.each(dims, lambda index: Store(own, index, cast(value.at(index), dtype)))
@@ -126,7 +127,8 @@ def exchange(
     for name, target, end in copies:
         growth = growths.get(name, {})
         fixed = [k for k in range(target.ndim) if k not in growth]
-        check_same_shape(interpreter, target.name, *(tuple(v.dims[k] for k in fixed) for v in (target, end)))
+        first, then = (tuple(v.dims[k] for k in fixed) for v in (target, end))
+        check_same_shape(interpreter, target.name, first, then)
         if growth:
             resized.check_room(interpreter, open_heads[name], end, growth)
     held: list[tuple[str, Array, ArrayValue, Array | None]] = []
@@ -150,13 +152,15 @@ def exchange(
         build.stale.pop(target.name, None)
 
 
-def check_same_shape(interpreter: Interpreter, name: str, first: tuple[Expr, ...], then: tuple[Expr, ...]) -> None:
+def check_same_shape(
+    interpreter: Interpreter, name: str, first: tuple[Expr, ...], then: tuple[Expr, ...], advice: str = NAME_THE_COUNT
+) -> None:
     build = interpreter.build
     for x, y in zip(first, then, strict=True):
         gap = affine.difference(x, y)
         if gap is None:
             message = "an array changes its length from {} to {} in a loop, which is not supported"
-            message += HELP + resized.NAME_THE_COUNT + place(build.span)
+            message += HELP + advice + place(build.span)
             build.emit(If(Call("ne", (x, y), BOOL), (Raise("RuntimeShapeError", message, (x, y)),)))
         elif gap:
             build.refuse(f"{name} changes its shape from one iteration to the next")

@@ -7,6 +7,7 @@ split    f_forward(x)        → y, residuals
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from ...ir.nodes import (
     Comment,
     CopyTo,
     External,
+    For,
     Function,
     Grow,
     If,
@@ -34,6 +36,7 @@ from ...ir.nodes import (
     Sweep,
     Unseal,
     View,
+    While,
     leaves,
 )
 from ...ir.types import ArrayType, ScalarType, TupleType
@@ -79,10 +82,14 @@ def _joint(function: Function, forward: Block, sweep: Sweep) -> Function:
 
 def _as_early_as_can_be(check: If, forward: Block) -> Block:
     """The shape of v is looked at before anything is computed, if only the arguments decide what it has to be: then no
-    check stands between a loop and its reverse either, and they may become one."""
+    check stands between a loop and its reverse either, and they may become one.  Only behind its own checks of
+    lengths (memory that changes places in a loop has to be of one) is it known what the output's are."""
     lengths = variables(check.condition)
     own = {part.array for part in subexpressions(check.condition) if isinstance(part, Dim)}
     at = next((k for k, stmt in enumerate(forward) if not _is_entry(stmt)), len(forward))
+    for k, stmt in enumerate(itertools.takewhile(lambda stmt: not isinstance(stmt, (For, While)), forward)):
+        if _is_about_lengths(stmt):
+            at = max(at, k + 1)
     for k, stmt in enumerate(forward[at:], at):
         if any(_decides(inner, lengths, own) for inner in statements((stmt,))):
             at = k + 1
@@ -93,6 +100,13 @@ def _decides(stmt: Stmt, lengths: frozenset[Var], arrays: set[str]) -> bool:
     """Are these lengths known behind this statement only?  What is made elsewhere comes with lengths of its own."""
     makes = isinstance(stmt, (External, Grow))
     return any(thing in lengths or (makes and thing.name in arrays) for thing in targets(stmt))
+
+
+def _is_about_lengths(stmt: Stmt) -> bool:
+    match stmt:
+        case If(then=(Raise(error="RuntimeShapeError"),), orelse=()):
+            return True
+    return False
 
 
 def _is_entry(stmt: Stmt) -> bool:
