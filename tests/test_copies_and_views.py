@@ -112,6 +112,92 @@ def test_one_axis(function: Any) -> None:
     check_grad(f, x)
 
 
+def split_with_gaps(x):
+    s = np.fft.fft(x).real
+    v = s.reshape(2, 4)
+    v[0, 1] = 2.0 * x[1]
+    return s * x
+
+
+def split_and_solved(x):
+    y = x * 1.0
+    v = y[::-2].reshape(2, 2)  # a routine is handed the view itself
+    v[0, 1] = 3.0 * x[0]
+    return np.linalg.solve(v, x[:2]) * y[5] * y[1:3]
+
+
+def split_in_a_loop(x, k):
+    y = np.outer(x, x)
+    v = y[:, k].reshape(2, 2, -1)
+    for i in range(2):
+        for j in range(2):
+            v[i, j] *= x[j] + i * v[0, 0, 1]
+    return y[1:].sum(axis=0)
+
+
+def split_among_others(x):
+    y = np.outer(x, x)
+    v = y.T.reshape(len(x), 2, -1)
+    v[1] *= v[0]
+    return y.sum(axis=0)
+
+
+def split_in_any_order(x):
+    y = np.array([x, x * x]) * np.ones((2, 8))
+    v = y.T.reshape(2, 4, 2)
+    v[1] *= v[0]
+    return y.sum(axis=0)
+
+
+def split_argument(x):
+    v = x.reshape(2, -1)
+    v[:, 0] *= x[1]
+    return v * v + v.ravel()[3]
+
+
+SPLIT = [split_with_gaps, split_and_solved, split_in_a_loop, split_among_others, split_in_any_order, split_argument]
+
+
+@pytest.mark.parametrize(
+    ("function", "dtype", "jit"),
+    [*itertools.product(SPLIT, (np.float64, np.float32), (False,)), (split_and_solved, np.float64, True)],
+)
+def test_an_axis_that_is_split_is_a_view_whatever_its_step(function: Any, dtype: type, jit: bool) -> None:
+    x = np.array([0.5, -1.0, 2.0, 1.5, 0.25, 3.0, -2.0, 0.75], dtype)
+    f, more = grad(function, jit=jit), (1,) if function is split_in_a_loop else ()
+    for make in (np.array, lambda a: np.repeat(a, 2)[::2], lambda a: a[::-1].copy()[::-1]):
+        want, mine = function(make(x), *more), make(x)
+        value, _ = f.value_and_backward(mine, *more, np.ones_like(want))
+        assert value.dtype == want.dtype
+        np.testing.assert_allclose(value, want, rtol=1e-5 if dtype is np.float32 else 1e-13)
+        if dtype is np.float64:
+            check_grad(f, make(x), *more)
+
+
+def test_which_reshapes_are_views_is_not_guessed() -> None:
+    def rows_by_step(k, x):
+        y = np.outer(x, x)
+        v = y[::k].reshape(-1)  # a view where k is 1
+        v[0] = 2.0
+        return y
+
+    def part(k, x):
+        y = np.outer(x, x)
+        v = y[:, :k].reshape(-1)
+        v[0] = 2.0
+        return y
+
+    def raveled(k, x):
+        y = x * 1.0
+        v = y[::2].reshape(2, 1, -1).ravel()
+        v[0] = 2.0 * k
+        return y
+
+    for function in (rows_by_step, part, raveled):
+        with pytest.raises(UnsupportedError, match="may or may not be the array"):
+            grad(function, jit=False)(1, np.arange(1.0, 5.0))
+
+
 def kernel(x):
     return np.exp(-((x[:, None] - x) ** 2) * 0.5)
 

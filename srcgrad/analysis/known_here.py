@@ -28,11 +28,13 @@ from ..ir.nodes import (
     Raise,
     Reshape,
     Seal,
+    Split,
     Stmt,
     Subscript,
     Swap,
     Transpose,
     View,
+    split_dims,
 )
 from ..ir.walk import loads, statements, subexpressions, targets, variables, with_fields
 from .lengths import Equal
@@ -186,6 +188,8 @@ def view_dims(how: Any, base: tuple[Expr, ...] | None) -> tuple[Expr, ...] | Non
             return dims
         case Transpose(order=order) if base is not None:
             return tuple(base[k] for k in order)
+        case Split(axis=axis, dims=dims) if base is not None:
+            return split_dims(base, axis, dims)
         case Subscript(items=items):
             return tuple(
                 affine.ONE if isinstance(item, NewAxis) else item.length for item in items if not isinstance(item, Pick)

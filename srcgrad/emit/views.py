@@ -8,7 +8,7 @@ import numpy as np
 
 from ..ir import affine
 from ..ir.expressions import FLOAT64, Array, Const, Expr, integer
-from ..ir.nodes import Alloc, Conform, NewAxis, Pick, Reshape, Run, Subscript, Transpose, View
+from ..ir.nodes import Alloc, Conform, NewAxis, Pick, Reshape, Run, Split, Subscript, Transpose, View, split_dims
 from .expressions import call_of, expression_text, literal, named, operand, scalar_type
 
 
@@ -35,6 +35,8 @@ def view_of(stmt: View) -> ast.expr:
             if isinstance(stmt.how, Conform):
                 return call_of("conform_zeros" if stmt.how.zeros else "conform", base, shape)
             return ast.Call(ast.Attribute(base, "reshape", ast.Load()), [shape], [])
+        case Split(axis=axis, dims=dims):
+            return _split(base, stmt.base, axis, dims)
         case Subscript(items=items) if all(isinstance(item, Pick) for item in items):
             *first, last = items
             one = Run(last.index, affine.ONE, affine.ONE)  # type: ignore[union-attr]
@@ -53,6 +55,8 @@ def view_text(stmt: View) -> str:
             return f"transposed({base}, {order})"
         case Reshape(dims=dims):
             return f"reshaped({base}, {_tuple(dims)})"
+        case Split(axis=axis, dims=dims):
+            return f"with_split_axis({base}, {axis}, {_tuple(dims)})"
         case Conform(dims=dims, zeros=zeros):
             return f"{'conform_zeros' if zeros else 'conform'}({base}, {_tuple(dims)})"
         case Subscript(items=items):
@@ -72,6 +76,27 @@ def _item_text(item: Pick | Run | NewAxis) -> str:
 def _tuple(parts: tuple[Expr, ...]) -> str:
     texts = [expression_text(affine.normal(part)) for part in parts]
     return f"({', '.join(texts)}{',' * (len(texts) == 1)})"
+
+
+def _split(base: ast.expr, array: Array, axis: int, dims: tuple[Expr, ...]) -> ast.expr:
+    """By its strides, as Numba reshapes only what is contiguous."""
+    shape = split_dims(array.dims, axis, dims)
+    given = [
+        ast.Subscript(ast.Attribute(base, "strides", ast.Load()), literal(k), ast.Load()) for k in range(array.ndim)
+    ]
+    steps: list[ast.expr] = []
+    for k in range(len(dims)):
+        count = affine.normal(affine.product(dims[k + 1 :]))
+        is_one = affine.same(count, affine.ONE)
+        steps.append(given[axis] if is_one else ast.BinOp(operand(count), ast.Mult(), given[axis]))
+    strides = [*given[:axis], *steps, *given[axis + 1 :]]
+    lengths: list[ast.expr] = [operand(affine.normal(dim)) for dim in shape]
+    pair = ast.Tuple(lengths, ast.Load()), ast.Tuple(strides, ast.Load())
+    return call_of("np.lib.stride_tricks.as_strided", base, *pair)
+
+
+def _stride(base: ast.expr, axis: int) -> ast.expr:
+    return ast.Subscript(ast.Attribute(base, "strides", ast.Load()), literal(axis), ast.Load())
 
 
 def _subscript(base: ast.expr, array: Array, items: tuple[Pick | Run | NewAxis, ...]) -> ast.expr:

@@ -17,10 +17,12 @@ from ..ir.nodes import (
     Pick,
     Reshape,
     Run,
+    Split,
     Store,
     Subscript,
     Transpose,
     View,
+    split_dims,
 )
 from ..ir.types import ScalarType
 from ..ir.walk import subexpressions
@@ -181,6 +183,10 @@ class Builder(KnownMemory):
         out = self._handle(name, array, tuple(self.pin(dim) for dim in dims), Reshape(dims))
         self.contiguous.add(out.name)
         return out
+
+    def split(self, array: Array, axis: int, parts: tuple[Expr, ...], name: str) -> Array:
+        dims = split_dims(array.dims, axis, parts)
+        return self._handle(name, array, tuple(self.pin(dim) for dim in dims), Split(axis, parts))
 
     def _handle(self, name: str, base: Array, dims: tuple[Expr, ...], how: Any) -> Array:
         array = Array(self.names.fresh(name), base.dtype, dims)

@@ -124,6 +124,14 @@ class Reshape:
 
 
 @dataclass(frozen=True)
+class Split:
+    """The axis as several, in C order: the same memory, however far apart its elements lie."""
+
+    axis: int
+    dims: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
 class Conform:
     """The base itself where its shape is `dims` already, else a copy broadcast to them: read only.
 
@@ -134,7 +142,11 @@ class Conform:
     zeros: bool = False
 
 
-How = Subscript | Transpose | Reshape | Conform
+def split_dims(given: tuple[Expr, ...], axis: int, dims: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    return (*given[:axis], *dims, *given[axis + 1 :])
+
+
+How = Subscript | Transpose | Reshape | Split | Conform
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,7 @@ from .nodes import (
     Rule,
     Run,
     Seal,
+    Split,
     Spread,
     Stack,
     Stmt,
@@ -181,6 +182,8 @@ def _how(how: Any) -> str:
             return f"with axes {order}"
         case Reshape(dims=dims):
             return f"as ({texts(dims)})"
+        case Split(axis=axis, dims=dims):
+            return f"with axis {axis} as ({texts(dims)})"
         case Conform(dims=dims):
             return f"spread to ({texts(dims)})"
     raise AssertionError(how)

@@ -24,6 +24,7 @@ from ..ir.nodes import (
     Pick,
     Reshape,
     Run,
+    Split,
     Stmt,
     Store,
     Subscript,
@@ -31,6 +32,7 @@ from ..ir.nodes import (
     Transpose,
     View,
     leaves,
+    split_dims,
 )
 from ..ir.walk import arrays_read, expressions, loads, map_expressions, rewrite, rewrite_block, statements, targets
 
@@ -63,6 +65,8 @@ def _length(expr: Expr, views: dict[str, View]) -> Expr:
                 expr = view.base.dims[order[expr.axis]]
             case Reshape(dims=dims):
                 expr = dims[expr.axis]
+            case Split(axis=axis, dims=dims):
+                expr = split_dims(view.base.dims, axis, dims)[expr.axis]
     return expr
 
 
@@ -95,7 +99,7 @@ def stable_views(function: Function) -> dict[str, View]:
         fixed = all(sets[v] <= 1 and not (v in indices and sets[v]) for v in used)
         read = any(loads(expr) for expr in expressions(first))
         same = all(view.base == first.base and view.how == first.how for view in found)
-        if fixed and same and not read and isinstance(first.how, (Subscript, Transpose, Reshape)):
+        if fixed and same and not read and isinstance(first.how, (Subscript, Transpose, Reshape, Split)):
             out[name] = first
     if moving:
         out = {name: view for name, view in out.items() if not _root_names(view, made) & (moving | {name} & moving)}
@@ -133,6 +137,9 @@ def index_in_base(view: View, index: tuple[Expr, ...], lengths: Lengths) -> tupl
         case Transpose(order=order):
             turned = dict(zip(order, index, strict=True))
             return tuple(turned[axis] for axis in range(len(order)))
+        case Split(axis=axis, dims=dims):
+            behind = axis + len(dims)
+            return (*index[:axis], _raveled(index[axis:behind], dims), *index[behind:])
         case Reshape(dims=dims):
             whole = lengths.of(view.base)
             groups = _split(dims, whole, lengths.said)

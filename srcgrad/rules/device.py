@@ -291,6 +291,7 @@ ARRAY_NAMES = (
     "reshaped",
     "subscript",
     "transposed",
+    "with_split_axis",
 )  # what `runtime.device_arrays` has
 LIBRARY = (
     *(f"{add}matmul{turned}" for add in ("", "add_") for turned in ("", "_nt", "_tn", "_tt")),

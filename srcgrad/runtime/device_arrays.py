@@ -51,6 +51,15 @@ def reshaped(base: Any, shape: tuple[int, ...]) -> Any:
     return part(base, 0, tuple(map(int, shape)), in_order(shape))
 
 
+def with_split_axis(base: Any, axis: int, lengths: tuple[int, ...]) -> Any:
+    """The axis as several, in C order."""
+    size = base.dtype.itemsize
+    strides = [stride // size for stride in base.strides]
+    shape = (*base.shape[:axis], *map(int, lengths), *base.shape[axis + 1 :])
+    inner = (strides[axis] * stride for stride in in_order(lengths))
+    return part(base, 0, shape, (*strides[:axis], *inner, *strides[axis + 1 :]))
+
+
 def in_order(shape: tuple[int, ...]) -> tuple[int, ...]:
     """The strides, in elements, of an array in C order."""
     strides, stride = [], 1
@@ -226,5 +235,5 @@ def is_aligned(array: Any) -> bool:
 __all__ = [
     "Memory", "absorb", "address", "conform", "conform_zeros", "current_device", "device_count", "device_of", "handle",
     "in_order", "is_aligned", "keep_array", "kept_array", "of_dlpack", "of_interface", "part", "reshaped", "spread",
-    "subscript", "transposed",
+    "subscript", "transposed", "with_split_axis",
 ]  # fmt: skip

@@ -4,7 +4,16 @@ import numpy as np
 from numba import cuda
 
 from srcgrad.runtime.device import fetch
-from srcgrad.runtime.device_arrays import absorb, conform, conform_zeros, part, reshaped, subscript, transposed
+from srcgrad.runtime.device_arrays import (
+    absorb,
+    conform,
+    conform_zeros,
+    part,
+    reshaped,
+    subscript,
+    transposed,
+    with_split_axis,
+)
 from srcgrad.runtime.gpu.device_memory import copy_into, empty, put
 
 whole = np.arange(120.0).reshape(4, 5, 6)
@@ -26,6 +35,7 @@ same(subscript(given, (0, -3)), whole[:0])
 same(transposed(given, (2, 0, 1)), whole.transpose(2, 0, 1))
 same(reshaped(given, (20, 6)), whole.reshape(20, 6))
 same(reshaped(subscript(given, 3), (30,)), whole[3].reshape(30))
+same(with_split_axis(subscript(given, (3, 4, -1), 2), 0, (2, 2)), whole[::-1, 2].reshape(2, 2, 6))
 same(subscript(subscript(given, (3, 4, -1)), (0, 2, 2), 1), whole[::-1][0:4:2, 1])  # parts of parts
 same(part(given, 7, (2, 3), (30, -1)), np.array([[7.0, 6.0, 5.0], [37.0, 36.0, 35.0]]))
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ...ir.expressions import BOOL, INT64, Array, Expr, Var
-from ...ir.nodes import Block, Function, Kernel, Pick, Run, Subscript, Transpose, View
+from ...ir.nodes import Block, Function, Kernel, Pick, Run, Split, Subscript, Transpose, View
 from ...ir.walk import arrays_read, expressions, statements, subexpressions, targets
 from .grid_sums import DONE
 
@@ -58,7 +58,7 @@ def _type_of(dtype: np.dtype, ndim: int | None, is_in_order: bool = True) -> str
 def _is_in_order(view: View) -> bool:
     """Is a part of an array in C order known to be in that order itself?"""
     if not isinstance(view.how, Subscript):
-        return not isinstance(view.how, Transpose)
+        return not isinstance(view.how, (Transpose, Split))
     rest = itertools.dropwhile(lambda item: isinstance(item, Pick), view.how.items)
     return all(isinstance(item, Run) and item.whole for item in rest)
 

@@ -6,6 +6,7 @@ x.reshape(-1)  →  a view of x where x is contiguous, else of a copy
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any
@@ -16,7 +17,7 @@ from ...ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Load, both, 
 from ...ir.nodes import If, Raise
 from ...ir.walk import is_constant
 from ..arithmetic import check_fits, element_under, shape_text, shown_as
-from ..array_values import ArrayValue, remap, run_of, whole
+from ..array_values import ArrayValue, axes, remap, run_of, whole
 from ..builder import Builder
 from ..values import Scalar, Static, TupleValue, static_int
 from .creation import check_length, common_dtype, shape_of, write_part
@@ -75,6 +76,9 @@ def reshaped(builder: Builder, value: ArrayValue, dims: tuple[Expr, ...], name: 
         return remap(value, dims, index)
     if value.has_run_time_step:
         value = whole(builder.stored(value, name))
+    split = _as_split(builder, value, dims, name)
+    if split is not None:
+        return split
     memory = value.element.array if value.is_window else None  # type: ignore[attr-defined]
     if memory is not None and not builder.is_in_order(memory):  # a view or a copy in NumPy: we have a copy
         copy = builder.materialize(value, name, copy=True)
@@ -87,6 +91,32 @@ def reshaped(builder: Builder, value: ArrayValue, dims: tuple[Expr, ...], name: 
         if builder.root(base) != builder.root(value.element.array):
             builder.twin_if(base, value.element.array, _where_a_view(builder, value, dims))
     return whole(builder.reshape(base, dims, name))
+
+
+def _as_split(builder: Builder, value: ArrayValue, dims: tuple[Expr, ...], name: str) -> ArrayValue | None:
+    """A view of what is not contiguous, or may not be in NumPy, by taking one axis apart: all others stay as they are.
+
+    Where there are as many elements as before, it is as long as its parts together.
+    """
+    if not value.is_window or not dims:
+        return None
+    ahead = _as_before(value.dims[:-1], dims)
+    behind = _as_before(value.dims[:ahead:-1], dims[:ahead:-1])
+    parts = dims[ahead : len(dims) - behind]
+    if ahead + behind != value.ndim - 1 or not parts:
+        return None
+    array = builder.stored(value, name)
+    if array.name in builder.contiguous:
+        return whole(builder.reshape(array, dims, name))
+    if len(parts) == 1:  # of one axis, as long as it is
+        return remap(value, dims, axes(value.ndim))
+    return whole(builder.split(array, ahead, parts, name))
+
+
+def _as_before(given: tuple[Expr, ...], dims: tuple[Expr, ...]) -> int:
+    """How many lengths are what they were, from the first on?"""
+    pairs = itertools.takewhile(lambda pair: affine.same(*pair), zip(given, dims, strict=False))
+    return sum(1 for _ in pairs)
 
 
 def _where_a_view(builder: Builder, value: ArrayValue, dims: tuple[Expr, ...]) -> Expr | None:
@@ -141,7 +171,7 @@ def _rest(builder: Builder, size: Expr, dims: tuple[Expr, ...], value: ArrayValu
             )
         return affine.integer(size.value // others.value)
     lengths = list(value.dims)  # dims that are lengths of the array itself cancel
-    for dim in dims:
+    for dim in (dim for dim in dims if not is_constant(dim, 1)):
         for length in lengths:
             if affine.same(dim, length):
                 lengths.remove(length)
@@ -225,7 +255,7 @@ def in_one_piece(builder: Builder, value: ArrayValue) -> ArrayValue:
     """np.ravel, where a write to one may be seen in the other: a copy of what does not lie side by side."""
     if isinstance(value, ArrayValue) and value.has_run_time_step:
         value = whole(builder.stored(value))
-    out = ravel(builder, value)
+    out = value if isinstance(value, ArrayValue) and value.ndim == 1 else ravel(builder, value)
     if builder.in_composition or not (value.is_window and out.is_window):
         return out
     assert isinstance(value.element, Load) and isinstance(out.element, Load)

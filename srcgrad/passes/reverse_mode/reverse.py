@@ -41,6 +41,7 @@ from ...ir.nodes import (
     Reshape,
     Rule,
     Run,
+    Split,
     Spread,
     Stmt,
     Store,
@@ -457,6 +458,8 @@ class _Reverse(Cotangents):
                 return Subscript(tuple(self.old_item(item, at) for item in items))
             case Reshape(dims=dims):
                 return Reshape(tuple(self.old(d, at) for d in dims))
+            case Split(axis=axis, dims=dims):
+                return Split(axis, tuple(self.old(d, at) for d in dims))
             case Conform(dims=dims):
                 return Conform(tuple(self.old(d, at) for d in dims), zeros=True)
         return how

@@ -40,7 +40,8 @@ PRODUCTS = "matmul", "matmul_nt", "matmul_tn", "matmul_tt", "matvec", "matvec_t"
 ALLOWED = frozenset((
     device.cell, device.copied, device.empty, device.finish, device.new_status, device.own, device.put, device.scratch,
     device.zeros, device.zeros_together, device_arrays.absorb, device_arrays.conform, device_arrays.conform_zeros,
-    device_arrays.reshaped, device_arrays.subscript, device_arrays.transposed, device_memory.together,
+    device_arrays.reshaped, device_arrays.subscript, device_arrays.transposed, device_arrays.with_split_axis,
+    device_memory.together,
     *(ROUTINES[f"{add}{product}"] for add in ("", "add_") for product in PRODUCTS),
     abs, bool, float, int, len, max, min, range,
 ))
