@@ -249,7 +249,36 @@ def indexed(x, s):
     return k * k
 
 
-DIAGONALS = (ravelled, ravelled_transpose, reshaped, iterated, seen_by_einsum, of_a_stack, indexed)
+def named(x, s):
+    k = np.outer(x, np.sin(x))
+    d, above = k.ravel()[:: len(x) + 1], k.reshape(-1)[1 :: len(x) + 1]
+    for i in range(1, len(x)):
+        d[i] += d[i - 1] * above[i - 1]
+        k[i, i - 1] *= s + k[i, i]
+    above[:] = d[1:] * x[1:]
+    d *= k[:, 0]
+    return k @ x + d
+
+
+def named_and_split(x, s):
+    k = np.outer(x[:4], x[:4])
+    d = k.ravel()[:: len(x[:4]) + 1]
+    m = d.reshape(2, -1)
+    m[:] = m @ m * s
+    d[::-1][0] *= d[0]
+    return np.linalg.solve(m + 40.0 * np.eye(2), x[:2]) * np.sum(k * k)
+
+
+def named_of_the_argument(x, s):
+    d = x[1 :: len(x[:1]) + 1]
+    d *= d[::-1] * s
+    return x * x
+
+
+DIAGONALS = (
+    ravelled, ravelled_transpose, reshaped, iterated, seen_by_einsum, of_a_stack, indexed, named, named_and_split,
+    named_of_the_argument,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -257,10 +286,25 @@ DIAGONALS = (ravelled, ravelled_transpose, reshaped, iterated, seen_by_einsum, o
 def test_the_diagonal_is_written(function: Any, dtype: type) -> None:
     x, s = np.array([0.5, -1.0, 2.0, 1.5, 0.25], dtype), dtype(0.75)
     f = grad(function, jit=False)
-    want = function(x, s)
-    assert f(x, s).dtype == want.dtype
-    np.testing.assert_allclose(f(x, s), want, rtol=1e-14 if dtype is np.float64 else 1e-5)
+    want, got = function(x.copy(), s), f(x.copy(), s)
+    assert got.dtype == want.dtype
+    np.testing.assert_allclose(got, want, rtol=1e-14 if dtype is np.float64 else 1e-5)
     check_grad(f, x, s)
+
+
+def test_a_view_with_a_step_that_only_a_run_tells() -> None:
+    x = np.array([0.5, -1.0, 2.0, 1.5, 0.25])
+    np.testing.assert_allclose(grad(named)(x, 0.75), named(x, 0.75), rtol=1e-13)
+    check_grad(grad(named), x, 0.75)
+
+    def may_go_down(x, s):
+        y = x * s
+        d = y[:: len(x) - 3]
+        d *= x[: len(d)]
+        return y
+
+    with pytest.raises(UnsupportedError, match="y may or may not be the array"):
+        grad(may_go_down, jit=False)(x, 0.75)
 
 
 def test_the_diagonal_is_a_loop_of_its_own() -> None:

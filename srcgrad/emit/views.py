@@ -130,16 +130,16 @@ def _subscript(base: ast.expr, array: Array, items: tuple[Pick | Run | NewAxis, 
 def _slice(run: Run, dim: Expr) -> tuple[ast.expr, bool]:
     """The slice, and whether it has to be turned round after it (a hidden slice can't end at index 0)."""
     start, step, length = affine.normal(run.start), affine.normal(run.step), run.length
-    step_value = int(step.value) if isinstance(step, Const) else 1
-    if step_value > 0:
-        if run.whole or (affine.same(length, dim) and affine.same(start, affine.ZERO) and step_value == 1):
+    is_one = affine.same(step, affine.ONE)
+    if not isinstance(step, Const) or step.value > 0:  # only the frontend knows that what a run tells goes up
+        if run.whole or (affine.same(length, dim) and affine.same(start, affine.ZERO) and is_one):
             return ast.Slice(), False
         stop = affine.add(start, affine.mul(step, length))
         lower = None if affine.same(start, affine.ZERO) else operand(start)
-        upper = None if affine.same(stop, dim) and step_value == 1 else operand(stop)
-        return ast.Slice(lower, upper, None if step_value == 1 else operand(step)), False
+        upper = None if affine.same(stop, dim) and is_one else operand(stop)
+        return ast.Slice(lower, upper, None if is_one else operand(step)), False
     last = affine.add(start, affine.mul(step, affine.sub(length, affine.ONE)))
-    stop, stride = affine.add(start, affine.ONE), -step_value
+    stop, stride = affine.add(start, affine.ONE), -int(step.value)
     lower = None if affine.same(last, affine.ZERO) else operand(last)
     upper = None if affine.same(stop, dim) else operand(stop)
     return ast.Slice(lower, upper, None if stride == 1 else operand(integer(stride))), True

@@ -77,7 +77,8 @@ class ArrayValue:
 
     @property
     def has_run_time_step(self) -> bool:
-        """Is it memory seen with a step that is only known at run time?  Naming it makes a copy."""
+        """Is it memory seen with a step that is only known at run time?  Naming it makes a copy, but where that is
+        known to go up."""
         runs = [run_of(part) for part in self.element.index] if isinstance(self.element, Load) else []
         return any(run is not None and not isinstance(run[2], Const) for run in runs)
 

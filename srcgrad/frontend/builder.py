@@ -201,7 +201,7 @@ class Builder(KnownMemory):
     def stored(self, value: ArrayValue, name: str = "t") -> Array:
         """The value as an array that can be handed on: itself, a view, or a copy in fresh memory."""
         self.check_fresh(value.element)
-        if value.is_window and (value.ndim or value.handle is not None):
+        if (value.is_window and (value.ndim or value.handle is not None)) or self.has_steps_up(value):
             return self.view(value, name)
         copy = self.materialize(value, name)
         if value.is_view_to_numpy or (value.is_window and not value.ndim):  # compiled code has no views of no axes
