@@ -11,7 +11,8 @@ import pytest
 from support import slope
 from test_scans import IN_PARTS
 
-from srcgrad import dispatch, grad, pipeline
+from srcgrad import dispatch, grad
+from srcgrad.passes import order
 from srcgrad.recalled import Recalled
 
 LENGTHS = (1, 2, 33, 1100)  # parts of 32, and groups of 32 parts, are passed
@@ -164,7 +165,7 @@ by_name = pytest.mark.parametrize("function", PROGRAMS, ids=lambda function: fun
 
 @pytest.fixture
 def made_in_parts(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[..., Any]], Any]:
-    monkeypatch.setattr(pipeline, "ON_ONE_THREAD", IN_PARTS)
+    monkeypatch.setattr(order, "ON_ONE_THREAD", IN_PARTS)
     return lambda function: grad(function, jit=False)
 
 
@@ -194,7 +195,7 @@ def test_gradients(function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
     sides = []
     for passes in ((), IN_PARTS):
         monkeypatch.setattr(dispatch, "RECALLED", Recalled())
-        monkeypatch.setattr(pipeline, "ON_ONE_THREAD", passes)
+        monkeypatch.setattr(order, "ON_ONE_THREAD", passes)
         sides.append(grad(function, jit=False))
         assert ("part_size" in sides[-1].source(numbers(2))) == (passes != ())
         sides[-1].backward(numbers(2), np.ones(np.shape(function(numbers(2)))))  # generated here

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from support import leaves, slope
 
-from srcgrad import dispatch, grad, pipeline
+from srcgrad import dispatch, grad
+from srcgrad.passes import order
 from srcgrad.passes.find_independent import independent_as_they_are
 from srcgrad.passes.gpu.scans import scans
 from srcgrad.recalled import Recalled
@@ -304,7 +305,7 @@ def arguments(n: int) -> tuple[np.ndarray, float, np.random.Generator]:
 @pytest.fixture
 def made_in_parts(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[..., Any]], Any]:
     """`grad` with `scans` among the passes of a CPU."""
-    monkeypatch.setattr(pipeline, "ON_ONE_THREAD", IN_PARTS)
+    monkeypatch.setattr(order, "ON_ONE_THREAD", IN_PARTS)
     return lambda function: grad(function, jit=False)
 
 
@@ -313,7 +314,7 @@ def test_parts_come_to_the_same(function: Callable[..., Any], monkeypatch: pytes
     found = []
     for passes in ((), IN_PARTS):
         monkeypatch.setattr(dispatch, "RECALLED", Recalled())
-        monkeypatch.setattr(pipeline, "ON_ONE_THREAD", passes)
+        monkeypatch.setattr(order, "ON_ONE_THREAD", passes)
         f, here = grad(function, jit=False), []
         for n in LENGTHS:
             x, a, rng = arguments(n)

@@ -11,7 +11,7 @@ from corpus import FLOAT32, FLOAT64, PROGRAMS, named
 from racing import pieces_at_once
 from support import fresh, leaves
 
-from srcgrad import BoundsError, dispatch, grad, pipeline
+from srcgrad import BoundsError, dispatch, grad
 from srcgrad.passes import order
 from srcgrad.passes.cpu import side_by_side
 from srcgrad.recalled import Recalled
@@ -70,7 +70,7 @@ def test_the_same_as_without(monkeypatch: Any, name: str, width: int) -> None:
     monkeypatch.setattr(side_by_side, "WIDTH", width)
     found = []
     for left_out in (set(), {"side_by_side"}):
-        monkeypatch.setattr(pipeline, "_left_out", left_out)
+        monkeypatch.setattr(order, "_left_out", left_out)
         f, args, keywords = told(name)
         value, pullback = f.vjp(*fresh(args), **keywords)
         v = value if not isinstance(value, tuple) else None

@@ -12,7 +12,8 @@ from support import slope
 from test_clipped_scans import numbers
 from test_scans import IN_PARTS
 
-from srcgrad import dispatch, grad, pipeline
+from srcgrad import dispatch, grad
+from srcgrad.passes import order
 from srcgrad.recalled import Recalled
 
 
@@ -86,7 +87,7 @@ def test_they_come_to_the_same(function: Callable[..., Any], monkeypatch: pytest
     found = []
     for passes in ((), IN_PARTS):
         monkeypatch.setattr(dispatch, "RECALLED", Recalled())
-        monkeypatch.setattr(pipeline, "ON_ONE_THREAD", passes)
+        monkeypatch.setattr(order, "ON_ONE_THREAD", passes)
         f = grad(function, jit=False)
         for kind in ("primal", "backward"):
             assert ("part_size" in f.source(np.ones(3), kind=kind)) == (passes != ())
@@ -120,7 +121,7 @@ def one_of_no_kind(x):
 
 @pytest.mark.parametrize("function", [each_of_the_other, one_of_no_kind], ids=lambda function: function.__name__)
 def test_others_stay_in_order(function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "ON_ONE_THREAD", IN_PARTS)
+    monkeypatch.setattr(order, "ON_ONE_THREAD", IN_PARTS)
     f, x = grad(function, jit=False), numbers(300)
     assert "part_size" not in f.source(x, kind="primal")
     np.testing.assert_allclose(f(x), function(x), rtol=1e-13)

@@ -10,7 +10,8 @@ from corpus import FLOAT64, named
 from racing import pieces_at_once
 from support import fresh, leaves
 
-from srcgrad import grad, pipeline
+from srcgrad import grad
+from srcgrad.passes import order
 from srcgrad.passes.cpu import step_in_strips
 from srcgrad.testing import check_grad
 
@@ -152,7 +153,7 @@ def test_the_same_as_without(monkeypatch: Any, name: str) -> None:
     args, keywords = program.arguments(0, FLOAT64)
     found = []
     for left_out in (set(), {"step_in_strips"}):
-        monkeypatch.setattr(pipeline, "_left_out", left_out)
+        monkeypatch.setattr(order, "_left_out", left_out)
         f = grad(program.function, wrt=program.cases[0].wrt, jit=False, **program.options)
         value, pullback = f.vjp(*fresh(args), **keywords)
         v = value if not isinstance(value, tuple) else None

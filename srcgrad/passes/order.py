@@ -262,13 +262,14 @@ ON_A_GPU: tuple[Pass, ...] = (
     change_places,  # nor move on what they made for the step before
     sweep_and_add,  # nor gather by themselves what they add
     sum_around,  # nor add up in the end what they have cleared
+    stored_later,  # ahead of take_over: what an array held may be wanted again
     take_over,
     first_touch,
     copies_as_loops,  # behind all that knows a copy when it sees one, and before fuse
     fuse,
     fuse_boxes,  # so are loops over a part of what others go over
     gather_sums,  # behind fuse, which would put them back where they were: sums that every iteration adds to
-    stored_later,  # what is added to later is stored there
+    stored_later,  # what is added to later is stored there; now that loops are one
     store_once,  # an element that a thread changes again and again is a scalar in between
     read_once,  # what it has just stored it does not read back
     compute_again,  # nor what arithmetic gives sooner than memory

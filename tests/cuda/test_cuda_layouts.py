@@ -10,7 +10,8 @@ import pytest
 from support import assert_close, fresh
 
 from benchmarks.programs import PROGRAMS
-from srcgrad import grad, pipeline
+from srcgrad import grad
+from srcgrad.passes import order
 
 RNG = np.random.default_rng(5)
 
@@ -92,7 +93,7 @@ def test_what_is_turned(f: Callable[..., Any]) -> None:
 def test_what_others_see_is_not(f: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     args = AS_IT_WAS[f][:1] if f in RETURNS_AN_ARRAY else AS_IT_WAS[f]
     texts = [grad(f, target="cuda").source(*args, kind="value_and_backward")]
-    monkeypatch.setattr(pipeline, "_left_out", {"threads_along_rows"})
+    monkeypatch.setattr(order, "_left_out", {"threads_along_rows"})
     texts.append(grad(f, target="cuda").source(*args, kind="value_and_backward"))
     if f is returned:
         assert all("y[i, j]" in text for text in texts)  # its cotangent may be turned
