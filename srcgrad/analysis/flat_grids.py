@@ -112,9 +112,12 @@ def _grids(
         lengths = tuple(_without(outer, inner) for outer, inner in pairwise(strides))
         rows = affine.add(axes[0].stop, affine.integer(most[0]))
         dims = (rows, *(affine.product(length) for length in lengths if length is not None))
-        asked = [*_inside(axes, dims, least, most), (affine.mul(rows, affine.product(strides[0])), flat.dims[0])]
+        size = affine.mul(rows, affine.product(strides[0]))
+        asked = [*_inside(axes, dims, least, most), (size, flat.dims[0])]
         if any(_is_less(high, low) for low, high in asked):
             continue
+        # its own length, which a pullback has where it has none of what the vector was made as long as
+        asked[-1] = (size, flat.dims[0] if _is_less(size, flat.dims[0], by=0) else Dim(flat.name, 0))
         conditions = tuple(Call("le", pair, BOOL) for pair in asked if not _is_less(*pair, by=0))
         grid = Array(names.fresh(f"{flat.name}_grid"), flat.dtype, dims)
         yield _Grid(flat, grid, indices, strides, conditions, values)

@@ -45,3 +45,29 @@ def test_neighbours_of_a_grid_are_fetched(function: Callable[..., Any]) -> None:
     kernels = text.split("@kernel")[1:]
     assert sum("atomic.add" in kernel for kernel in kernels) == 1  # where a corner is missing
     assert " <= " in text.rpartition("def ")[2]
+
+
+def with_ghost_cells(u, n, m, c, steps):
+    u = u.copy()
+    w = u.copy()
+    for _ in range(steps):
+        for i in range(1, n - 1):
+            for j in range(1, m - 1):
+                k = i * m + j
+                w[k] = u[k] + c * (u[k - 1] + u[k + 1] + u[k - m] + u[k + m] - 4.0 * u[k])
+        for i in range(n):
+            w[i * m] = w[i * m + 1]
+        u, w = w, u
+    return u
+
+
+@pytest.mark.parametrize("more", [0, 3])
+def test_a_pullback_asks_by_the_length_of_its_own(more: int) -> None:
+    """It is not handed what the vector was made as long as."""
+    u = np.random.default_rng(4).uniform(size=20 + more)
+    (y, pull_back), (want, plain) = (
+        grad(with_ghost_cells, **how).vjp(u, 4, 5, 0.1, 3) for how in ({"target": "cuda"}, {"jit": False})
+    )
+    np.testing.assert_allclose(y, want, rtol=1e-13)
+    for got, wanted in zip(pull_back(np.cos(u)), plain(np.cos(u)), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-11, atol=1e-12)
