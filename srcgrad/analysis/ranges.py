@@ -16,6 +16,9 @@ for i in range(n):
 for i in range(1, n - 1):               t % 2 is never (t + 1) % 2
     b[(t + 1) % 2, i] = b[t % 2, i - 1] + b[t % 2, i + 1]
 
+for i in range(n):                      a step around an axis takes every element to another one
+    y[(i + 1) % n] = x[i]
+
 for i in range(0, n, 2 * h):
     for j in range(h):                  x[i + h] is half a step further on, and steps end where the next ones begin
         x[i + j], x[i + j + h] = x[i + j] + x[i + j + h], x[i + j] - x[i + j + h]
@@ -37,6 +40,7 @@ from ..ir.expressions import Call, Const, Expr, Var
 from ..ir.naturals import bound_of_parts, proved_by_bounds
 from ..ir.nodes import For
 from ..ir.walk import loads, statements, substitute, variables
+from ..ir.wraps import is_wrap, step_of
 from .effects import Access, Index, effects, names_used
 from .quotients import without_bits_twice
 from .remainders import Natural, Remainder, known_in, leaves_a_remainder, never_meet, steady
@@ -83,7 +87,7 @@ class Ranges:
             return False
         if self.is_ambiguous:
             return self.about(a.array.name).never_meet(a, b)
-        pairs = [(p, q) for p, q in zip(a.index, b.index, strict=True) if p is not None and q is not None]
+        pairs = [self.not_moved(p, q) for p, q in zip(a.index, b.index, strict=True) if p is not None and q is not None]
         mine, others = ([each.expr for each in access.under if isinstance(each, Natural)] for access in (a, b))
         asked = [expr for expr in mine if expr in others]
         return (
@@ -91,6 +95,17 @@ class Ranges:
             or any(self.never_equal(p, q, asked) for p, q in pairs)
             or self.are_one_iterations(pairs, [*(substitute(expr, dict(self.other)) for expr in mine), *others])
         )
+
+    def not_moved(self, p: Expr, q: Expr) -> tuple[Expr, Expr]:
+        """The loop's own index twice, where both go the same step from it around an axis: no two end in one place."""
+        index = self.loop.index
+        step = step_of(p, index)
+        if step is None or not (is_wrap(q) and p.op == q.op and p.args[1] == q.args[1]):  # type: ignore[attr-defined]
+            return p, q
+        known = (step, p.args[1])  # type: ignore[attr-defined]
+        varies = any(loads(each) or variables(each) & self.varies for each in known)
+        is_alike = not varies and step_of(q, index) == step and self.signs.is_natural(index)
+        return (index, index) if is_alike else (p, q)
 
     def about(self, array: str) -> Ranges:
         """The ranges of loops that have to do with an array: others may call their index alike."""

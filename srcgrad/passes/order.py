@@ -236,6 +236,7 @@ BYTECODE: tuple[Pass, ...] = (
     name_choices,  # no array waits on Python's stack while a condition branches
 )
 ANY_ORDER_ON_A_GPU: tuple[Pass, ...] = (
+    scalar_arrays,  # steps that a table has are known
     write_out_sums,  # loops of a few iterations
     periodic,  # steps that go around the ends of an axis
     read_behind,  # names that a loop sets, and that are not its own
@@ -266,6 +267,7 @@ ON_A_GPU: tuple[Pass, ...] = (
     take_over,
     first_touch,
     copies_as_loops,  # behind all that knows a copy when it sees one, and before fuse
+    resolve_views,  # a row that is set by a loop now
     fuse,
     fuse_boxes,  # so are loops over a part of what others go over
     gather_sums,  # behind fuse, which would put them back where they were: sums that every iteration adds to
@@ -328,6 +330,7 @@ def passes_for(kind: str, options: Options) -> tuple[Pass, ...]:
     if options.target == "cuda":
         steps = _with(steps, find_independent, ANY_ORDER_ON_A_GPU)
         steps = _with(steps, greatest_at_once, (greatest_by_all_threads,))
+        steps = _with(steps, hoist, (scalar_arrays, hoist))  # numbers that are an iteration's own, ahead of the others
         steps = _with(
             steps, prove_bounds, (by_quotients, sums_of_groups, prove_bounds)
         )  # ends of loops say what is inside

@@ -6,13 +6,14 @@ for i in range(3):
     y[i] = t[i] * x                       y[0] = t_0 * x;  y[1] = t_1 * x;  y[2] = t_2 * x
 
 Loops over these elements are written out.  An array stays if one of its indices is not known, or if it is handed on.
+Elements of a table are what it says, and no variables: steps to neighbours, say, that `periodic` has to know.
 """
 
 from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 from math import prod
@@ -52,6 +53,7 @@ from ..ir.walk import (
     targets,
     variables,
     with_blocks,
+    written_place,
 )
 from .resolve_views import index_in_base, stable_views
 from .write_out import COMPARISONS, FEW, WrittenOut, rewritten, trips_of, variables_of, with_adjoints
@@ -123,6 +125,7 @@ class _Numbers:
         self.arrays = {array.name: array for array in made if array.name in small}
         returned = {leaf.name for leaf in leaves(function.results) if isinstance(leaf, Array)}
         self.hidden = {self.root(name) for name in returned} & small.keys()  # the others see them as a whole
+        self.tables = dict(self.said(function.body, self.times_set(function)))
         for stmt in with_adjoints(function.body):
             if not isinstance(stmt, (Comment, Alloc)):
                 self.look_at(stmt)
@@ -141,6 +144,22 @@ class _Numbers:
         if isinstance(stmt, Print):  # of an array that is printed, an element may be printed too
             whole |= {part.name for part in stmt.parts if isinstance(part, Array)}
         self.hidden |= {self.root(name) for name in whole} & self.small.keys()
+
+    def said(self, block: Block, sets: Counter[str]) -> Iterator[tuple[Place, Const]]:
+        """The elements of arrays that are set to constants right behind where they are made, and never again."""
+        for k, stmt in enumerate(block):
+            for inner in blocks(stmt):
+                yield from self.said(inner, sets)
+            if isinstance(stmt, Alloc) and stmt.array.name in self.small:
+                said = list(_said(stmt.array, block[k + 1 :]))
+                if len(said) == sets[stmt.array.name]:
+                    places = ((self.place(element), value) for element, value in said)
+                    yield from ((place, value) for place, value in places if place is not None)
+
+    def times_set(self, function: Function) -> Counter[str]:
+        """How often the text sets elements of each array, by whichever name."""
+        places = map(written_place, with_adjoints(function.body))
+        return Counter(self.root(place.array.name) for place in places if place is not None)
 
     def root(self, name: str) -> str:
         while name in self.views:
@@ -178,7 +197,8 @@ class _Numbers:
 
     def instead(self, expr: Expr) -> Expr:
         if isinstance(expr, Load):
-            return self.variable(expr) or expr
+            place = self.place(expr)
+            return self.tables[place] if place in self.tables else self.variable(expr) or expr
         if isinstance(expr, Dim) and self.root(expr.array) in self.small and expr.array in self.small:
             return affine.integer(self.small[expr.array][expr.axis])
         match expr:  # a diagonal, say
@@ -200,6 +220,14 @@ class _Numbers:
             target = self.variable(Load(stmt.array, stmt.index))
             return (stmt,) if target is None else (Assign(target, stmt.value, span=stmt.span),)
         return (stmt,)
+
+
+def _said(array: Array, behind: Block) -> Iterator[tuple[Load, Const]]:
+    """The elements that the next statements set to constants."""
+    for stmt in behind:
+        if not (isinstance(stmt, Store) and stmt.array == array and isinstance(stmt.value, Const)):
+            return
+        yield Load(array, stmt.index), stmt.value
 
 
 def _without_idle(block: Block, own: set[Var], later: tuple[Block, ...]) -> Block:

@@ -278,3 +278,118 @@ def by_tiles(x, h):
 def test_ranges_by_an_outer_index(function: Callable[..., Any], more: tuple[int, ...]) -> None:
     """The host knows nothing of the indices of a grid when it asks how long its axes are."""
     assert not loops_of_one_thread(is_right(function, RNG.uniform(size=(3, 3, 3)), *more))
+
+
+# ------------------------------------------------------------------------------------------ what a thread has by itself
+
+
+def forward_of_many(start, step, series):
+    """The likelihood of each of some series: its state is an array, which the next one takes the place of."""
+    n, steps = series.shape
+    k = start.shape[0]
+    y = np.zeros(n)
+    for s in range(n):
+        state = np.zeros(k)
+        for j in range(k):
+            state[j] = start[j] * series[s, 0]
+        for t in range(1, steps):
+            new = np.zeros(k)
+            for j in range(k):
+                for i in range(k):
+                    new[j] += np.exp(-state[i] * step[i, j]) * series[s, t]
+            state = new
+        for j in range(k):
+            y[s] += state[j]
+    return y
+
+
+def test_states_that_are_kept_row_by_row() -> None:
+    text = is_right(forward_of_many, X[:3], RNG.uniform(size=(3, 3)), RNG.uniform(size=(4, 5)))
+    assert "for t in" not in text.rpartition("def ")[2].replace("\n    ", "\n"), "the host goes through the steps"
+    assert len(re.findall(r"^    forward_of_many\w*_s\[", text, re.MULTILINE)) == 2  # one kernel in either function
+
+
+def moved(u, by):
+    """From four neighbours, those that are there: a product of theirs is kept for the way back."""
+    h, w = u.shape
+    y = np.zeros(by.shape)
+    for p in range(by.shape[0]):
+        a = int(np.floor(by[p]))
+        for i in range(2):
+            for j in range(2):
+                if 0 <= a + i < h and 0 <= a + j < w:
+                    y[p] += np.sin((1 - abs(by[p] - a - i)) * (1 - 0.5 * j)) * u[a + i, a + j]
+    return y
+
+
+def test_what_is_kept_under_a_condition() -> None:
+    is_right(moved, RNG.uniform(size=(4, 5)), np.array([-0.6, 0.3, 1.4, 2.7, 3.2, 4.4, -2.5]))
+
+
+# --------------------------------------------------------------------------------------------- steps that a table has
+
+
+def streamed(f, omega, steps):
+    """A lattice Boltzmann step that passes on what it makes."""
+    along = np.array([0, 1, 0, -1, 0, 2])
+    across = np.array([0, 0, 1, 0, -1, -1])
+    weight = np.array([0.3, 0.2, 0.2, 0.1, 0.1, 0.1])
+    n, m = f.shape[1:]
+    f = f.copy()
+    for _ in range(steps):
+        g = np.zeros(f.shape)
+        for i in range(n):
+            for j in range(m):
+                density = 0.0
+                speed = 0.0
+                for k in range(6):
+                    density += f[k, i, j]
+                    speed += along[k] * f[k, i, j]
+                for k in range(6):
+                    made = weight[k] * (density + along[k] * speed * speed)
+                    g[k, (i + across[k]) % n, (j + along[k]) % m] = f[k, i, j] + omega * (made - f[k, i, j])
+        f = g
+    return f
+
+
+@pytest.mark.parametrize("shape", [(4, 5), (1, 3), (3, 2), (2, 1)])
+def test_steps_in_a_table(shape: tuple[int, int]) -> None:
+    text = is_right(streamed, RNG.uniform(0.5, 1.0, (6, *shape)), 0.7, 2)
+    assert not loops_of_one_thread(text) and "atomic.add" not in text
+
+
+def passed_on(x):
+    n = x.shape[0]
+    y = np.zeros(n)
+    for i in range(n):
+        y[(i + 1) % n] = np.sin(x[i])
+    return y * x
+
+
+def passed_on_by_all(x):
+    n = x.shape[0]
+    y = np.zeros(n)
+    for i in range(n):
+        for k in range(-1, 2):
+            y[(i + k) % n] = np.sin(x[i] * (k + 2))
+    return y * x
+
+
+def changed_table(x):
+    step = np.array([1, 1])
+    y = np.zeros(x.shape)
+    z = np.zeros(x.shape)
+    for i in range(x.shape[0]):
+        y[(i + step[0]) % x.shape[0]] = x[i] ** 2
+    step[0] = 2
+    for i in range(x.shape[0]):
+        z[(i + step[0]) % x.shape[0]] = y[i] * step[1]
+    return z * x
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+@pytest.mark.parametrize("function", [passed_on, passed_on_by_all, changed_table])
+def test_steps_around_an_axis(function: Callable[..., Any], n: int) -> None:
+    """One step takes every element to another one; of several, the last is the one that stays."""
+    text = is_right(function, X[:n])
+    assert bool(loops_of_one_thread(text)) == (function is not passed_on)
