@@ -14,6 +14,10 @@ A step that is known is a step of the index (see `periodic`): nothing is divided
                     s[i, k] += x[2 * i + a, 2 * k + b]  …
 
 Then the sum is a number of the two loops that are left (the mean of each two by two numbers).
+
+            for a in range(2):                              if x[2 * i, 2 * k] > m: m = x[2 * i, 2 * k]
+                for b in range(2):                          if x[2 * i, 2 * k + 1] > m: m = x[2 * i, 2 * k + 1]
+                    if x[2 * i + a, 2 * k + b] > m: …  →    …
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..analysis.effects import SIMPLE
+from ..analysis.lives import is_private
 from ..ir import affine
 from ..ir.expressions import INT64, Call, Const, Expr, Load, Var
 from ..ir.names import Names
@@ -56,8 +61,12 @@ def write_out(function: Function) -> Function:
 
 
 def write_out_sums(function: Function) -> Function:
-    """And those that add up: a GPU goes through the others at one time, and no thread waits for another one's sum."""
-    wanted = lambda loop: _steps_around(loop) or _adds_up(loop)
+    """And those that add up: a GPU goes through the others at one time, and no thread waits for another one's sum.
+
+    And those that look for the best in a window of its own: which element it was is a branch then, and no number that
+    only a run knows, so threads are apart, and no place is asked whether it is there.
+    """
+    wanted = lambda loop: _steps_around(loop) or _adds_up(loop) or _looks_for_the_best(loop)
     return replace(function, body=WrittenOut(function, SIMPLE, wanted).block(function.body))
 
 
@@ -67,6 +76,35 @@ def _adds_up(loop: For) -> bool:
     own = {loop.index, *(stmt.index for stmt in inside if isinstance(stmt, For))}
     added = [stmt for stmt in inside if not isinstance(stmt, For)]
     return bool(added) and all(_is_added(stmt, loop.index, own) for stmt in added)
+
+
+def _looks_for_the_best(loop: For) -> bool:
+    """Does it choose among elements of windows that do not overlap: x[2 * i + k], of which i is of a loop around?"""
+    inside = statements(loop.body)
+    if not all(isinstance(stmt, (Assign, For, If, Store)) for stmt in inside):
+        return False
+    places = [part for stmt in inside for part in _indices(stmt) if loop.index in variables(part)]
+    chosen = {var for stmt in inside for var in _chosen(stmt)}
+    in_windows = bool(places) and all(_ends_ahead_of_the_next(part, loop) for part in places)
+    return in_windows and any(not is_private(var, loop.body) for var in chosen)
+
+
+def _ends_ahead_of_the_next(part: Expr, loop: For) -> bool:
+    """Is what the loop goes through less than what the other indices go by?"""
+    steps = [abs(count) for term, count in affine.affine(part)[0] if loop.index not in variables(term)]
+    within = [affine.affine(substitute(part, {loop.index: affine.integer(trip)})) for trip in trips_of(loop) or ()]
+    others = {terms for terms, _ in within}
+    width = max(constant for _, constant in within) - min(constant for _, constant in within) if within else 0
+    return bool(steps) and len(others) == 1 and width < min(steps)
+
+
+def _chosen(stmt: Stmt) -> Iterator[Var]:
+    """What a statement may leave as it is."""
+    match stmt:
+        case Assign(var=var, value=Call(op="max" | "min" | "maximum" | "minimum", args=args)) if var in args:
+            yield var
+        case If(then=then, orelse=()):
+            yield from (inner.var for inner in then if isinstance(inner, Assign))
 
 
 def _is_added(stmt: Stmt, index: Var, own: set[Var]) -> bool:

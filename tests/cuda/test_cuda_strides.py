@@ -130,3 +130,59 @@ def test_differences_and_no_atomics(f: Callable[..., Any]) -> None:
     check_grad(grad(f, wrt=("x",), jit=False), x, W)
     text = grad(f, wrt=("x",), target="cuda").source(x, W)
     assert "atomic" not in text, text
+
+
+# ---------------------------------------------------------------------------- the best of a window, looked for by loops
+
+
+def greatest_by_loops(x, w):
+    """What is left over at the ends is nobody's."""
+    y = np.empty((x.shape[0] // 2, x.shape[1] // 3))
+    for i in range(y.shape[0]):
+        for j in range(y.shape[1]):
+            top = x[2 * i, 3 * j]
+            for a in range(2):
+                for b in range(3):
+                    if x[2 * i + a, 3 * j + b] > top:
+                        top = x[2 * i + a, 3 * j + b]
+            y[i, j] = w[0] * top * top
+    return y
+
+
+def least_and_where(x, w):
+    n, m = x.shape
+    y = np.empty((n // 2, m // 2))
+    place = np.zeros((n // 2, m // 2), dtype=np.int64)
+    for i in range(n // 2):
+        for j in range(m // 2):
+            least = np.inf
+            for a in range(2):
+                for b in range(2):
+                    if x[2 * i + a, 2 * j + b] < least:
+                        least = x[2 * i + a, 2 * j + b]
+                        place[i, j] = 2 * a + b
+            y[i, j] = np.exp(w[1] * least) * (place[i, j] + 1)
+    return y
+
+
+def greatest_of_python(x, w):
+    y = np.empty((x.shape[0] // 2, x.shape[1]))
+    for i in range(y.shape[0]):
+        for j in range(x.shape[1]):
+            top = -1e30
+            for a in range(2):
+                top = max(top, x[2 * i + a, j])
+            y[i, j] = top * w[2]
+    return y
+
+
+@pytest.mark.parametrize("f", [greatest_by_loops, least_and_where, greatest_of_python], ids=lambda f: f.__name__)
+def test_the_best_of_a_window(f: Callable[..., Any]) -> None:
+    """Which element it is a thread decides by branches: no place is made of what a run finds, or asked for."""
+    rng = np.random.default_rng(6)
+    for shape in ((2, 3), (5, 7), (0, 4), (1, 1), (12, 34)):
+        same(f, rng.normal(size=shape))
+    same(f, np.round(rng.normal(size=(6, 9))))  # some are as good
+    check_grad(grad(f, wrt=("x",), jit=False), rng.normal(size=(6, 9)), W)
+    text = grad(f, wrt=("x",), target="cuda").source(np.ones((6, 9)), W)
+    assert "atomic" not in text and "status" not in text, text
