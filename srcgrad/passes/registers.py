@@ -49,6 +49,7 @@ class _Registers:
         """`others`: what stands beside the loop in its block."""
         before: list[Stmt] = []
         after: list[Stmt] = []
+        if_it_runs: list[Stmt] = []
         places = self.sums(loop, around)
         beside = {load for stmt in others for load in _elements(stmt)} if places else set()
         for place in places:
@@ -59,11 +60,10 @@ class _Registers:
 
             loop = replace(loop, body=rewrite_block(loop.body, in_register))
             before.append(Assign(total, Const(place.dtype.type(0).item(), place.dtype)))
-            added: Stmt = AddTo(place, total, reorder=True)
-            if place not in beside:  # a loop that does not run touches nothing
-                low, high = extremes(loop)
-                added = If(Call("le", (low, high), BOOL), (added,))
-            after.append(added)
+            (after if place in beside else if_it_runs).append(AddTo(place, total, reorder=True))
+        if if_it_runs:  # a loop that does not run touches nothing
+            low, high = extremes(loop)
+            after.append(If(Call("le", (low, high), BOOL), tuple(if_it_runs)))
         return [*before, loop, *after]
 
     def sums(self, loop: For, around: tuple[For, ...]) -> list[Load]:

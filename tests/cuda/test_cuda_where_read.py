@@ -230,3 +230,64 @@ def test_zeros_of_each_step(kind: str) -> None:
 def test_in_one_line() -> None:
     text = grad(standardised, wrt=("a",), target="cuda").source(A, W)
     assert text.count("zeros_together(") == 1 and text.count(" zeros(") == 0, text
+
+
+# ------------------------------------------------------------------------------------ what a single thread launches
+
+
+def between_walls(a, w, steps):
+    """What is at an end is kept, for the one thread that goes back from there."""
+    u, flux = w.copy(), np.zeros(w.size + 1)
+    for _ in range(steps):
+        for i in range(1, u.size):
+            flux[i] = 0.3 * (u[i] - u[i - 1])
+        flux[0] = u[0] * u[0]
+        flux[u.size] = u[u.size - 1] * u[u.size - 1]
+        for i in range(u.size):
+            u[i] -= a[0, 0] * (flux[i + 1] - flux[i])
+    return u
+
+
+def changed_ends(a, w, steps):
+    """The next step sets what is kept of the end."""
+    u, end = w.copy(), np.zeros(1)
+    for _ in range(steps):
+        end[0] = u[0] * u[0]
+        for i in range(u.size):
+            u[i] = np.sin(u[i]) + end[0] * a[0, i]
+    return u
+
+
+def passed_round(a, w, steps):
+    """A share of all that there is, beside what comes from others, whose places only a run knows."""
+    r, share = w.copy(), 0.1 * a[0, 0]
+    for _ in range(steps):
+        new = np.full(w.size, (1.0 - share) / w.size)
+        for i in range(w.size - 1):
+            new[int(5 * a[2, i])] += r[int(4 * a[3, i])] * a[1, i]
+        r = new
+    return r
+
+
+def put_elsewhere(a, w, steps):
+    """Each element of a small array gets what all points pass on."""
+    y = np.zeros(a.shape[1])
+    for i in range(a.shape[1]):
+        y[i] = np.sin(a[0, i] + w[0]) / (a[1, i] + w[1]) * (a[2, i] - w[2])
+    return y
+
+
+ALONE = {between_walls: 2, changed_ends: 3, passed_round: 2, put_elsewhere: 1}
+
+
+@pytest.mark.parametrize("f", ALONE, ids=lambda f: f.__name__)
+def test_launches_of_one_thread(f: Callable[..., Any]) -> None:
+    """It joins what comes next, reads what others have kept, or is the last block's of a kernel further ahead."""
+    g, plain = grad(f, wrt=("a", "w"), target="cuda"), grad(f, wrt=("a", "w"), jit=False)
+    v = RNG.normal(size=np.shape(f(A, W, 3)))
+    check_grad(plain, A, W, 3)
+    for got in (g.backward(A, W, 3, v), g.vjp(A, W, 3)[1](v)):
+        for one, other in zip(got, plain.backward(A, W, 3, v), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+    text = g.source(A, W, 3)
+    assert text.count(".by_one(") == ALONE[f], text[text.rindex("\ndef ") :]
