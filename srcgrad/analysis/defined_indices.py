@@ -11,10 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from ..ir import affine
-from ..ir.expressions import INT64, Expr, Var
+from ..ir.expressions import INT64, Call, Expr, Var
 from ..ir.nodes import Assign, Block
-from ..ir.walk import blocks, statements, subexpressions, substitute, variables, with_blocks
+from ..ir.walk import blocks, loads, statements, subexpressions, substitute, variables, with_blocks
 from .effects import Access, Index, effects, values_behind
 
 LONGEST = 64  # nodes of a bound, or an index, with values in the place of names
@@ -37,15 +39,18 @@ def accesses_by_definition(body: Block) -> list[Access]:
     inside = effects(body)
     if not any(isinstance(s, Assign) and s.var.dtype == INT64 for s in statements(body)):
         return inside.on_memory()
-    indices = list(_indices(body, {}))
+    indices = list(_indices(body, {}, {access.array.dtype for access in inside.accesses if access.writes}))
     if len(indices) != len(inside.accesses):
         return inside.on_memory()
     said = zip(inside.accesses, indices, strict=True)
     return [replace(access, index=index).through(inside.views) for access, index in said]
 
 
-def _indices(block: Block, values: Mapping[Var, Expr]) -> Iterator[Index]:
-    """In the order in which `effects` has the accesses; `values`: what variables have been made of ahead of it."""
+def _indices(block: Block, values: Mapping[Var, Expr], set_here: set[np.dtype]) -> Iterator[Index]:
+    """In the order in which `effects` has the accesses; `values`: what variables have been made of ahead of it.
+
+    `set_here`: of which kinds the arrays are that may change on the way: the others are tables.
+    """
     for stmt in block:
         inner = blocks(stmt)
         alone = with_blocks(stmt, tuple(() for _ in inner)) if inner else stmt
@@ -53,8 +58,16 @@ def _indices(block: Block, values: Mapping[Var, Expr]) -> Iterator[Index]:
         for access in effects((alone,)).accesses:
             yield tuple(None if part is None else by_values(part, known) for part in access.index)
         for body in inner:
-            yield from _indices(body, dict(known))
+            yield from _indices(body, dict(known), set_here)
         values = values_behind(stmt, values)
+        if isinstance(stmt, Assign) and _is_around_by_a_table(stmt.value, set_here):
+            values = {**values, stmt.var: stmt.value}
+
+
+def _is_around_by_a_table(value: Expr, set_here: set[np.dtype]) -> bool:
+    """Is it (i + s[k]) % n, of a table?"""
+    read = {load.array.dtype for load in loads(value)}
+    return bool(read) and isinstance(value, Call) and value.op == "mod" and not read & set_here
 
 
 def _unchanged(values: Mapping[Var, Expr], changed: set[Var]) -> dict[Var, Expr]:

@@ -16,8 +16,8 @@ for i in range(n):
 for i in range(1, n - 1):               t % 2 is never (t + 1) % 2
     b[(t + 1) % 2, i] = b[t % 2, i - 1] + b[t % 2, i + 1]
 
-for i in range(n):                      a step around an axis takes every element to another one
-    y[(i + 1) % n] = x[i]
+for i in range(n):                      a step around an axis takes every element to another one, whichever s[k] is
+    y[k, (i + s[k]) % n] = x[k, i]
 
 for i in range(0, n, 2 * h):
     for j in range(h):                  x[i + h] is half a step further on, and steps end where the next ones begin
@@ -30,7 +30,7 @@ for i in range(n):
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -54,6 +54,7 @@ class Ranges:
         self.signs, self.loop, self.around, self.array = signs, loop, around, array
         inside = effects(loop.body)
         self.varies = varies = inside.writes | {loop.index}
+        self.set_here = {access.array.dtype for access in inside.accesses if access.writes}  # of which kinds of arrays
         self.known = steady(known_in(loop)[0], inside.writes) if known_in(loop) else ()
         self.inner = [s.index for s in reversed(statements(loop.body)) if isinstance(s, For)]  # the innermost first
         unsteady = varies - inside.indices - {loop.index}
@@ -145,6 +146,8 @@ class Ranges:
             return True
         if isinstance(lead, Const):
             return bool(lead.value == 0)
+        if any(self.go_round_from_one(p, q, said) for p, q in pairs):
+            return True
         known = [
             said(end)
             for var in mine.keys() & self.bounds.keys()
@@ -155,6 +158,24 @@ class Ranges:
             return any((more := affine.difference(expr, end)) is not None and more >= 0 for end in known)
 
         return is_natural_by_them(lead) and is_natural_by_them(affine.sub(affine.ZERO, lead))
+
+    def go_round_from_one(self, p: Expr, q: Expr, said: Callable[[Expr], Expr]) -> bool:
+        """Is (i + s) % n one place for one i alone, as there are n of them at most, and s is the same for both?
+
+        `said`: by what variables are where the other indices are equal: s may be a[k] of an inner loop's k.
+        """
+        index = self.loop.index
+        match p, q:
+            case Call(op="mod", args=(x, n)), Call(op="mod", args=(y, m)) if n == m and index in self.bounds:
+                low, high = self.bounds[index]
+                gap = said(affine.sub(substitute(x, dict(self.other)), y))
+                read = {load.array.dtype for load in loads(x)}
+                return (
+                    affine.same(gap, affine.sub(self.other[index], index))
+                    and not (loads(n) or variables(n) & self.varies or read & self.set_here)
+                    and self.is_natural(affine.sub(affine.sub(n, affine.ONE), affine.sub(high, low)))
+                )
+        return False
 
     def gap(self, p: Expr, q: Expr) -> Expr:
         """What is 0 where the one iteration's index is the other's."""

@@ -392,4 +392,56 @@ def changed_table(x):
 def test_steps_around_an_axis(function: Callable[..., Any], n: int) -> None:
     """One step takes every element to another one; of several, the last is the one that stays."""
     text = is_right(function, X[:n])
-    assert bool(loops_of_one_thread(text)) == (function is not passed_on)
+    assert bool(loops_of_one_thread(text)) == (function is passed_on_by_all)
+
+
+def by_given_tables(f, along, across):
+    n, m = f.shape[1:]
+    g = np.zeros(f.shape)
+    for i in range(n):
+        for j in range(m):
+            density = 0.0
+            for k in range(3):
+                density += f[k, i, j]
+            for k in range(3):
+                row = (i + across[k]) % n
+                g[k, row, (j + along[k]) % m] = np.sin(f[k, i, j]) * density
+    return g
+
+
+@pytest.mark.parametrize("shape", [(4, 5), (1, 3), (3, 2)])
+def test_steps_that_only_a_run_knows(shape: tuple[int, int]) -> None:
+    text = is_right(by_given_tables, RNG.uniform(size=(3, *shape)), np.array([0, 1, -7]), np.array([2, -1, 0]))
+    assert not loops_of_one_thread(text) and "atomic.add" not in text
+    assert "for i in" not in text.rpartition("def ")[2] and "for j in" not in text.rpartition("def ")[2]
+
+
+def by_all_steps(x, step):
+    n = x.shape[0]
+    y = np.zeros(n)
+    for i in range(n):
+        for k in range(2):
+            y[(i + step[k]) % n] = np.sin(x[i] * (k + 2))
+    return y * x
+
+
+def steps_that_change(x, step):
+    n = x.shape[0]
+    y, step = np.zeros(n), step.copy()
+    for i in range(n):
+        step[0] += i
+        y[(i + step[0]) % n] = np.sin(x[i])
+    return y * x
+
+
+def twice_around(x, step):
+    n = x.shape[0]
+    y = np.zeros(n)
+    for i in range(2 * n):
+        y[(i + step[0]) % n] = np.sin(x[i % n] * (i + 1))
+    return y * x
+
+
+@pytest.mark.parametrize("function", [by_all_steps, steps_that_change, twice_around])
+def test_steps_that_meet(function: Callable[..., Any]) -> None:
+    assert loops_of_one_thread(is_right(function, X[:7], np.array([1, -1])))

@@ -201,7 +201,7 @@ def on_a_plate(u, rate, steps):
 # How many kernels a step takes, and a step of the sweep.
 PROGRAMS: dict[Callable[..., Any], tuple[int, int]] = {
     two_buffers: (1, 1), in_place: (1, 1), from_a_copy: (1, 1), into_a_copy: (1, 1), on_a_plate: (1, 1),
-    copied_back: (1, 3), copied_back_and_set: (3, 4), starts_from_zeros: (1, 1), both_used: (1, 2), with_ends: (3, 4),
+    copied_back: (1, 3), copied_back_and_set: (3, 3), starts_from_zeros: (1, 1), both_used: (1, 2), with_ends: (3, 3),
     two_states: (1, 2), with_a_residual: (1, 3), summed_as_it_was: (1, 2), the_one_before: (1, 3),
     changed_afterwards: (1, 1), from_a_copy_by_loops: (1, 1),
 }  # fmt: skip
