@@ -18,7 +18,7 @@ PROGRAMS = {
         "loops": (
             "repeated_sine range_at_run_time while_newton break_out return_early nested_jumps "
             "while_with_everything branch_carried many_iterations "
-            "for_else_free_search shifted_round places_that_meet keeps_of_all_kinds "
+            "for_else_free_search places_that_meet keeps_of_all_kinds "
             "adding_powers"
         ),
         "packed": "upwards_from_the_end counts_down odd_steps from_an_argument goes_on_in_the_next_row",
