@@ -145,7 +145,7 @@ def greatest_by_loops(x, w):
                 for b in range(3):
                     if x[2 * i + a, 3 * j + b] > top:
                         top = x[2 * i + a, 3 * j + b]
-            y[i, j] = w[0] * top * top
+            y[i, j] = np.sin(top)
     return y
 
 
