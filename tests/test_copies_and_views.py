@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -412,3 +413,42 @@ def test_elements_of_a_transpose_in_the_order_of_memory(turned: Any, order: str)
     for read in (lambda x: turned(x).flatten(order), lambda x: turned(x).reshape(-1, order=order)):
         with pytest.raises(UnsupportedError, match="depends on the order in memory"):
             grad(read, jit=False)(x)
+
+
+def of_parts(x):
+    b = np.outer(x, x)[:, 2:]
+    w = b.ravel()
+    w += x[0]
+    return b * 1.0
+
+
+def of_a_diagonal(x):
+    y = np.outer(x, x) * 1.0
+    p = np.diag(y).reshape(2, 2)
+    y *= 2.0
+    return p * 1.0
+
+
+@pytest.mark.parametrize("function", [of_parts, of_a_diagonal])
+def test_what_may_be_a_copy_is_not_read_after_a_write(function: Callable[..., Any]) -> None:
+    with pytest.raises(UnsupportedError, match="may or may not be"):
+        grad(function, jit=False)(np.ones(4))
+
+
+def test_a_sum_over_one_element_is_no_view() -> None:
+    def f(x):
+        y = x * 1.0
+        r = np.einsum("ij->i", y.reshape(-1, 1))
+        r *= 2.0
+        return r * y
+
+    x = np.linspace(0.5, 2.0, 4)
+    np.testing.assert_array_equal(grad(f, jit=False)(x), f(x))
+    check_grad(grad(f, jit=False), x)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_nothing_turned_round_is_nothing(jit: bool) -> None:
+    f = grad(lambda x, n: x[:n:2][::-1], jit=jit)
+    for n in range(5):
+        np.testing.assert_array_equal(f(np.arange(5.0), n), np.arange(5.0)[:n:2][::-1])

@@ -155,7 +155,7 @@ def test_neighbours_of_a_grid(left_out: int, jit: bool) -> None:
     want, error = slope(lambda h: float(v @ five_points(u + h * along, n, m)))
     assert abs(f.backward(u, n, m, v=v) @ along - want) <= 1e-8 + 10 * error
     text = f.source(u, n, m)
-    assert "if n * m <= u.shape[0]:" in text and "v.copy()" not in text
+    assert "if n * m <= u_b.shape[0]:" in text and "v.copy()" not in text
 
 
 def test_rows_that_are_longer_than_the_loop() -> None:

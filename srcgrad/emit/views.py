@@ -140,6 +140,8 @@ def _slice(run: Run, dim: Expr) -> tuple[ast.expr, bool]:
         return ast.Slice(lower, upper, None if is_one else operand(step)), False
     last = affine.add(start, affine.mul(step, affine.sub(length, affine.ONE)))
     stop, stride = affine.add(start, affine.ONE), -int(step.value)
+    if not affine.is_at_least(length, 1):
+        stop = affine.maximum(stop, affine.ZERO)  # of nothing, which may begin ahead of the array
     lower = None if affine.same(last, affine.ZERO) else operand(last)
     upper = None if affine.same(stop, dim) else operand(stop)
     return ast.Slice(lower, upper, None if stride == 1 else operand(integer(stride))), True

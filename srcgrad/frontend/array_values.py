@@ -169,10 +169,23 @@ def whole(array: Array) -> ArrayValue:
 
 def remap(value: ArrayValue, dims: tuple[Expr, ...], index: Sequence[Expr]) -> ArrayValue:
     """The array whose element at #0, #1 … is that of `value` at `index`."""
-    runs = [run_of(part) for part in index]
-    has_gaps = value.has_gaps or any(run is not None and not is_constant(run[2], 1) for run in runs)
+    has_gaps = value.has_gaps or _leaves_gaps(value.dims, dims, index)
     in_order = value.in_order and _keep_order(dims, index)
     return ArrayValue(dims, rewrite(value.at(index), affine_inside), has_gaps, value.types, in_order)
+
+
+def _leaves_gaps(old: tuple[Expr, ...], new: tuple[Expr, ...], index: Sequence[Expr]) -> bool:
+    """Is less than all of an axis taken, of which there are several: every other element, or a part of each row?"""
+    is_in_rows = False
+    for length, part in zip(old, index, strict=True):
+        run = run_of(part)
+        if run is not None and not is_constant(run[2], 1):
+            return True
+        is_whole = run is not None and affine.same(run[0], affine.ZERO) and affine.same(new[run[1]], length)
+        if is_in_rows and not is_whole and not is_constant(length, 1):
+            return True
+        is_in_rows |= run is not None and not is_constant(new[run[1]], 1)
+    return False
 
 
 def _keep_order(dims: tuple[Expr, ...], index: Sequence[Expr]) -> bool:

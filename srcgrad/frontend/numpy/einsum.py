@@ -47,6 +47,8 @@ def einsum(build: Builder, *operands: Any, out: Any = None, optimize: Any = Fals
     found = contract(build, list(zip(values, labels, strict=True)), target)
     if len(values) == 1 and len(set(labels[0])) == len(target) < len(labels[0]):
         found = diagonal_in_memory(build, values[0], labels[0], target) or seen_through(build, values[0], found)
+    elif set(labels[0]) - set(target) and isinstance(found, ArrayValue) and found.is_window:
+        found = whole(build.materialize(found, "t", copy=True))  # a sum over an axis of length 1 is no view
     return also_into(build, out, found, core=0)
 
 

@@ -90,6 +90,8 @@ def reshaped(builder: Builder, value: ArrayValue, dims: tuple[Expr, ...], name: 
         assert isinstance(value.element, Load)
         if builder.root(base) != builder.root(value.element.array):
             builder.twin_if(base, value.element.array, _where_a_view(builder, value, dims))
+    elif value.is_view_to_numpy:
+        builder.twin(base, value.element.array)  # type: ignore[attr-defined]
     return whole(builder.reshape(base, dims, name))
 
 
