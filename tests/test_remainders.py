@@ -399,3 +399,34 @@ def test_views_branches_and_other_layouts(function: Callable[..., Any], shape: t
             want, error = slope(phi)
             got = np.vdot(g.backward(u, c, v=v), direction)
             assert got == pytest.approx(want, rel=1e-4 if single else 1e-8, abs=10 * error + (1e-4 if single else 0.0))
+
+
+def by_rows_of_a_table(x, s):
+    n = x.shape[0]
+    y = np.zeros(n)
+    for i in range(n):
+        row = s[i]
+        y[(i + row[0]) % n] = np.sin(x[i])
+    return y * x
+
+
+def by_rows_in_turn(x, s):
+    n = x.shape[0]
+    y = np.zeros((2, n))
+    for i in range(n):
+        row = s[i]
+        for k in range(2):
+            place = (i + row[k]) % n
+            y[k, place] = np.sin(x[i]) * (k + 1)
+    return y * x
+
+
+@pytest.mark.parametrize("function", [by_rows_of_a_table, by_rows_in_turn])
+def test_a_row_that_each_iteration_names_is_no_table(function: Callable[..., Any]) -> None:
+    """Its numbers are others in the next iteration: two of them may store to one place."""
+    x, s = np.linspace(0.3, 1.9, 7), np.array([[0, 1], [-1, 0], [-2, 2], [3, -3], [0, 0], [1, 4], [1, 1]])
+    v = np.cos(np.arange(function(x, s).size)).reshape(function(x, s).shape)
+    got = grad(function, wrt="x", jit=False).backward(x, s, v)
+    for k, unit in enumerate(np.eye(x.size)):
+        up, down = (np.sum(v * function(x + step * unit, s)) for step in (1e-6, -1e-6))
+        assert got[k] == pytest.approx((up - down) / 2e-6, abs=1e-7)

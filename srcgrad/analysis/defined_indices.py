@@ -7,14 +7,12 @@ for i in range(1, s):
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from ..ir import affine
-from ..ir.expressions import INT64, Call, Expr, Var
+from ..ir.expressions import INT64, Array, Call, Expr, Var
 from ..ir.nodes import Assign, Block
 from ..ir.walk import blocks, loads, statements, subexpressions, substitute, variables, with_blocks
 from .effects import Access, Index, effects, values_behind
@@ -39,17 +37,20 @@ def accesses_by_definition(body: Block) -> list[Access]:
     inside = effects(body)
     if not any(isinstance(s, Assign) and s.var.dtype == INT64 for s in statements(body)):
         return inside.on_memory()
-    indices = list(_indices(body, {}, {access.array.dtype for access in inside.accesses if access.writes}))
+    set_here = {access.array.dtype for access in inside.accesses if access.writes}
+    made_here = {*inside.views, *inside.allocated}
+    is_table = lambda array: array.dtype not in set_here and array.name not in made_here
+    indices = list(_indices(body, {}, is_table))
     if len(indices) != len(inside.accesses):
         return inside.on_memory()
     said = zip(inside.accesses, indices, strict=True)
     return [replace(access, index=index).through(inside.views) for access, index in said]
 
 
-def _indices(block: Block, values: Mapping[Var, Expr], set_here: set[np.dtype]) -> Iterator[Index]:
+def _indices(block: Block, values: Mapping[Var, Expr], is_table: Callable[[Array], bool]) -> Iterator[Index]:
     """In the order in which `effects` has the accesses; `values`: what variables have been made of ahead of it.
 
-    `set_here`: of which kinds the arrays are that may change on the way: the others are tables.
+    `is_table`: is the array the same, with the same in it, in all of the block?
     """
     for stmt in block:
         inner = blocks(stmt)
@@ -58,16 +59,16 @@ def _indices(block: Block, values: Mapping[Var, Expr], set_here: set[np.dtype]) 
         for access in effects((alone,)).accesses:
             yield tuple(None if part is None else by_values(part, known) for part in access.index)
         for body in inner:
-            yield from _indices(body, dict(known), set_here)
+            yield from _indices(body, dict(known), is_table)
         values = values_behind(stmt, values)
-        if isinstance(stmt, Assign) and _is_around_by_a_table(stmt.value, set_here):
+        if isinstance(stmt, Assign) and _is_around_by_a_table(stmt.value, is_table):
             values = {**values, stmt.var: stmt.value}
 
 
-def _is_around_by_a_table(value: Expr, set_here: set[np.dtype]) -> bool:
+def _is_around_by_a_table(value: Expr, is_table: Callable[[Array], bool]) -> bool:
     """Is it (i + s[k]) % n, of a table?"""
-    read = {load.array.dtype for load in loads(value)}
-    return bool(read) and isinstance(value, Call) and value.op == "mod" and not read & set_here
+    read = [load.array for load in loads(value)]
+    return bool(read) and isinstance(value, Call) and value.op == "mod" and all(map(is_table, read))
 
 
 def _unchanged(values: Mapping[Var, Expr], changed: set[Var]) -> dict[Var, Expr]:

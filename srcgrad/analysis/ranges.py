@@ -55,6 +55,7 @@ class Ranges:
         inside = effects(loop.body)
         self.varies = varies = inside.writes | {loop.index}
         self.set_here = {access.array.dtype for access in inside.accesses if access.writes}  # of which kinds of arrays
+        self.made_here = {*inside.views, *inside.allocated}  # another row, or other memory, in each iteration
         self.known = steady(known_in(loop)[0], inside.writes) if known_in(loop) else ()
         self.inner = [s.index for s in reversed(statements(loop.body)) if isinstance(s, For)]  # the innermost first
         unsteady = varies - inside.indices - {loop.index}
@@ -169,10 +170,12 @@ class Ranges:
             case Call(op="mod", args=(x, n)), Call(op="mod", args=(y, m)) if n == m and index in self.bounds:
                 low, high = self.bounds[index]
                 gap = said(affine.sub(substitute(x, dict(self.other)), y))
-                read = {load.array.dtype for load in loads(x)}
+                read = {load.array for load in loads(x)}
+                is_table = not any(array.dtype in self.set_here or array.name in self.made_here for array in read)
                 return (
-                    affine.same(gap, affine.sub(self.other[index], index))
-                    and not (loads(n) or variables(n) & self.varies or read & self.set_here)
+                    is_table
+                    and affine.same(gap, affine.sub(self.other[index], index))
+                    and not (loads(n) or variables(n) & self.varies)
                     and self.is_natural(affine.sub(affine.sub(n, affine.ONE), affine.sub(high, low)))
                 )
         return False
