@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from ..analysis.defined_indices import by_values, is_long
 from ..analysis.effects import effects, values_behind, values_within
+from ..analysis.lengths import lengths_of
 from ..analysis.signs import signs_of
 from ..ir.expressions import INT64, Call, Const, Dim, Expr, Load, Var
 from ..ir.nodes import Assign, Block, For, Function, Rule, Stmt, Store
@@ -24,17 +25,22 @@ ARITHMETIC = ("add", "mul", "neg", "sub")
 
 
 def indices_by_loops(function: Function) -> Function:
-    fixed = frozenset(signs_of(function).fixed)
-    return replace(function, body=_block(function.body, {}, frozenset(), fixed))
+    made = lengths_of(function).made
+    fixed = signs_of(function).fixed | {name for name, often in made.items() if often == 1}
+    return replace(function, body=_block(function.body, {}, frozenset(), frozenset(fixed)))
 
 
-def _block(block: Block, said: Mapping[Var, Expr], indices: frozenset[Var], fixed: frozenset[Var]) -> Block:
-    """`said`: names, by the indices of loops around, which are `indices` where nobody else sets them."""
+def _block(block: Block, said: Mapping[Var, Expr], indices: frozenset[Var], fixed: frozenset[Var | str]) -> Block:
+    """`said`: names, by the indices of loops around, which are `indices` where nobody else sets them.
+
+    `fixed`: variables and names of arrays that are what they are throughout.
+    """
     out: list[Stmt] = []
     for stmt in block:
-        new = _said(stmt, said) if said else stmt
+        within = values_within(stmt, said) if blocks(stmt) else said  # a condition of `while` is asked again and again
+        new = _said(stmt, within) if within else stmt
         if blocks(stmt) and not isinstance(stmt, Rule):
-            within, around = values_within(stmt, said), indices
+            around = indices
             if isinstance(stmt, For) and stmt.index not in effects(stmt.body).writes:
                 around = indices | {stmt.index}
             new = with_blocks(new, tuple(_block(part, within, around, fixed) for part in blocks(stmt)))
@@ -49,11 +55,19 @@ def _block(block: Block, said: Mapping[Var, Expr], indices: frozenset[Var], fixe
     return tuple(out)
 
 
-def _is_of_loops(var: Var, value: Expr, indices: frozenset[Var], fixed: frozenset[Var]) -> bool:
+def _is_of_loops(var: Var, value: Expr, indices: frozenset[Var], fixed: frozenset[Var | str]) -> bool:
     if var.dtype != INT64 or var in fixed or indices.isdisjoint(variables(value)) or is_long(value):
         return False
-    parts = (part for part in subexpressions(value) if not isinstance(part, (Const, Dim)))
-    return all(part.op in ARITHMETIC if isinstance(part, Call) else part in indices | fixed for part in parts)
+
+    def stays(part: Expr) -> bool:
+        match part:
+            case Call(op=op):
+                return op in ARITHMETIC
+            case Dim(array=name):
+                return name in fixed
+        return isinstance(part, Const) or part in indices | fixed
+
+    return all(map(stays, subexpressions(value)))
 
 
 def _said(stmt: Stmt, values: Mapping[Var, Expr]) -> Stmt:

@@ -219,7 +219,8 @@ def mean(
     where: Any = None,
 ) -> Any:
     a = a if absent(out) else as_array(build, a)
-    wanted = dtype_of_total(build, dtype, a, None if a.dtype.kind in "iub" else out)  # whole numbers have float64
+    into = None if absent(out) or a.dtype.kind in "iub" else out  # whole numbers have float64
+    wanted = dtype_of_total(build, dtype, a, into)
     return also_into(build, out, masked.mean(build, a, axis, flag(keepdims), where, wanted))
 
 
