@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ...analysis.effects import effects, names_used
 from ...analysis.grids import Memory, covers, in_box, nest_of, within
@@ -45,7 +44,7 @@ from ...ir.nodes import (
     View,
     leaves,
 )
-from ...ir.rename import rename_arrays
+from ...ir.rename import rename_arrays, rename_in_results
 from ...ir.walk import (
     blocks,
     expressions,
@@ -206,7 +205,7 @@ class _Loop(Memory):
         sized = (
             replace(s, dims=s.array.dims) if isinstance(s, Alloc) and s.array.name in larger else s for s in renamed
         )
-        return replace(self.whole, body=tuple(sized), results=_renamed(self.whole.results, larger))
+        return replace(self.whole, body=tuple(sized), results=rename_in_results(self.whole.results, larger))
 
     def is_for_the_next(self, loop: For, rows: dict[str, Array]) -> bool:
         """Does an iteration do nothing but to make the next state?  Then nobody looks at what the last one makes."""
@@ -459,12 +458,6 @@ def _set(stmt: Stmt) -> set[str]:
 
 def _whole(stmt: Stmt) -> set[str]:
     return {access.array.name for access in effects((stmt,)).accesses if access.whole}
-
-
-def _renamed(results: Any, names: dict[str, Array]) -> Any:
-    if isinstance(results, tuple):
-        return tuple(_renamed(item, names) for item in results)
-    return names.get(results.name, results) if isinstance(results, Array) else results
 
 
 __all__ = ["states_in_rows"]
