@@ -16,6 +16,7 @@ from srcgrad.recalled import Recalled
 gc.set_threshold(1_000_000, 20, 20)  # trees are many small objects, and hardly ever in cycles: a tenth of the time
 
 FEW = 300  # tests of one process may leave as much garbage as they like
+AT_ONCE = 20  # tests whose garbage is looked for together
 finished = itertools.count(1)
 
 collect_ignore_glob = ["simulated/*"]  # run by `test_cuda_runtime`, each in a process of its own
@@ -32,10 +33,11 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_runtest_logfinish() -> None:
-    """What a test leaves stays as well: a search looks through what one test makes, and not through millions."""
-    if next(finished) > FEW:
+    """What tests leave stays as well: a search looks through what a few tests make, and not through millions."""
+    count = next(finished)
+    if count > FEW and count % AT_ONCE == 0:
         gc.collect(1)
-    gc.freeze()
+        gc.freeze()
 
 
 def pytest_unconfigure() -> None:

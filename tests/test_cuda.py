@@ -42,7 +42,7 @@ SOME = (
     "black_scholes or mandelbrot or rk4 or scattered or mixture or two_layers or softmax or stencil or conjugate or "
     "iterations_that or nests or in_place_by_rows"
 )  # of the programs, which the simulator runs all: to compile a kernel takes a quarter of a second
-TURNS = {"launches": "1", "programs": "3"}  # of others every fifth case is compiled: the simulator runs them all
+TURNS = {"launches": "1", "programs": "3"}  # of others every eighth case is compiled: the simulator runs them all
 OTHERS = (
     "(softmax and 1024) or (set_where and 512) or "
     "test_gradients and (backward and not value or two_buffers or in_place-3)"
@@ -50,10 +50,10 @@ OTHERS = (
 VIRTUAL = {
     "programs": ([*named("programs"), "-k", f"({SOME}) and not (conjugate and float32)"], 7),
     "launches": (named("launches replayed errors arrays virtual arithmetic narrow"), 160),
-    "loops": (named("kept sums again layouts strides"), 60),
+    "loops": (named("kept sums again layouts strides"), 50),
     "parts": (
         [*named("steps library quotients"), "-k", "not float32 and (test_cuda_steps or long_sums or by_any_number)"],
-        20,
+        15,
     ),
     "scans": (
         [
@@ -64,8 +64,8 @@ VIRTUAL = {
         ],
         9,
     ),
-    "steps": (named("states alone grids later remainders apart bits cases"), 78),
-    "rows": ([*named("ahead held checkpoints where_read first_steps"), "-k", f"ahead or {OTHERS}"], 41),
+    "steps": (named("states alone grids later remainders apart bits cases"), 62),
+    "rows": ([*named("ahead held checkpoints where_read first_steps"), "-k", f"ahead or {OTHERS}"], 28),
 }
 
 
@@ -79,7 +79,7 @@ def test_in_the_simulator(part: str) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="numba-cuda is there for Linux alone")
 @pytest.mark.parametrize("part", VIRTUAL)
 def test_on_the_virtual_gpu(part: str) -> None:
-    run(*VIRTUAL[part], {"SRCGRAD_VIRTUAL_GPU": "1", "SRCGRAD_TURNS": TURNS.get(part, "5")})
+    run(*VIRTUAL[part], {"SRCGRAD_VIRTUAL_GPU": "1", "SRCGRAD_TURNS": TURNS.get(part, "8")})
 
 
 def run(files: list[str], least: int, how: dict[str, str]) -> None:

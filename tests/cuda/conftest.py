@@ -2,9 +2,11 @@
 
 import os
 import re
-import threading
+from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -46,39 +48,48 @@ def _groups(items: list[pytest.Item], name: Callable[[pytest.Item], str]) -> lis
 collect_ignore_glob = [] if SIMULATED or cuda.is_available() else ["*.py"]
 
 if SIMULATED:
-    from numba.cuda.simulator import kernel
+    from numba.cuda.simulator import kernel, kernelapi
 
     if hasattr(os, "sched_setaffinity"):  # threads that take turns: half the time on one core, which is this one
         state = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
         os.sched_setaffinity(0, {int(state[36])})
 
-    class InTurn(kernel.BlockThread):
+    class InTurn:
         """A thread of a block, which runs when it is told to, up to the next barrier or its end."""
 
-        def __init__(self, work: Callable[[], None], block: "Block", grid_point: Any, point: Any) -> None:
-            super().__init__(work, block, grid_point, point, False)
-            self.go, self.stopped, self.finished = threading.Semaphore(0), threading.Semaphore(0), False
+        now: "InTurn"  # whose turn it is
 
-        def run(self) -> None:
+        def __init__(self, work: Callable[[], None], size: tuple[int, ...], block: Any, point: Any) -> None:
+            self.work, self.blockIdx, self.threadIdx = work, kernelapi.Dim3(*block), kernelapi.Dim3(*point)
+            x, y, z = (*point, 0, 0)[:3]
+            self.thread_id = x + size[0] * (y + (*size, 1)[1] * z)
+            self.go, self.stopped = allocate_lock(), allocate_lock()
+            self.started = self.finished = self.is_abandoned = False
+            self.problem: BaseException | None = None
+
+        def to_the_end(self) -> None:
             try:
-                super().run()
-            except BaseException as problem:  # one that the simulator does not hand on, or fails to
-                self.exception = problem, problem.__traceback__
-            finally:
-                self.finished = True
-                self.stopped.release()
+                self.work()
+            except BaseException as problem:
+                self.problem = problem
+            self.finished = True
+            self.stopped.release()
 
         def syncthreads(self) -> None:
+            self.go.acquire(blocking=False)
             self.stopped.release()
             self.go.acquire()
-            if self.abort:
+            if self.is_abandoned:
                 raise SystemExit
 
         def next_stretch(self) -> None:
-            if self.ident is None:
-                self.start()
-            else:
+            InTurn.now = self
+            self.stopped.acquire(blocking=False)
+            if self.started:
                 self.go.release()
+            else:
+                self.started = True
+                start_new_thread(self.to_the_end, ())
             self.stopped.acquire()
 
     class Block(kernel.BlockManager):
@@ -86,6 +97,7 @@ if SIMULATED:
 
         They go forwards from one barrier to the next and backwards from there to the one after it, in the next block
         the other way round: in one of the two, a thread reads ahead of another that no barrier makes it wait for.
+        Where there are no barriers each goes to its end, and needs no thread of the system's.
         """
 
         turned = False
@@ -94,22 +106,35 @@ if SIMULATED:
             def work() -> None:
                 self._f(*args)
 
-            alive = [InTurn(work, self, grid_point, point) for point in np.ndindex(*self._block_dim)]
+            alive = [InTurn(work, self._block_dim, grid_point, point) for point in np.ndindex(*self._block_dim)]
             for memory in kernel._get_kernel_context().shared._allocations.values():  # what another block has left
                 memory.view(np.uint8)[...] = 0xFF  # nan
             Block.turned = not Block.turned
             alive = alive[::-1] if Block.turned else alive
+            if not has_barriers(self._f):
+                for InTurn.now in alive:
+                    work()
+                return
             while alive:
                 for thread in alive:
                     thread.next_stretch()
-                    if thread.exception:
+                    if thread.problem:
                         self.abandon(alive)
-                        raise thread.exception[0].with_traceback(thread.exception[1])
+                        raise thread.problem
                 alive = [thread for thread in reversed(alive) if not thread.finished]
 
         def abandon(self, threads: list[InTurn]) -> None:
             for thread in threads:
-                thread.abort = True
-                thread.go.release()
+                thread.is_abandoned = True
+                if thread.started and not thread.finished:
+                    thread.go.release()
+
+    @cache
+    def has_barriers(function: Callable[..., Any]) -> bool:
+        """Does it wait for the other threads of its block, or may what it calls?"""
+        called = (function.__globals__.get(name) for name in function.__code__.co_names)
+        ours = [each.fn for each in called if isinstance(each, kernel.FakeCUDAKernel)]
+        return "syncthreads" in function.__code__.co_names or any(map(has_barriers, ours))
 
     kernel.BlockManager = Block
+    kernelapi.threading = SimpleNamespace(current_thread=lambda: InTurn.now)
