@@ -91,7 +91,10 @@ def tool(name: str) -> str:
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:  # an assembler that is older than what was generated, for one
+        raise SystemExit(f"{command[0]}: {done.stderr or done.stdout}")
+    return done
 
 
 if __name__ == "__main__":
