@@ -29,11 +29,13 @@ TOLERANCES: dict[np.dtype, float] = {
 }
 TOLERANCES |= {np.dtype(np.complex128): 1e-7, np.dtype(np.complex64): 1e-3}
 
+ENOUGH = 1e-11  # of a difference's error: well below all tolerances
+
 Path = tuple[str, tuple[Any, ...]]  # an argument's name, and the way into it where it is a tuple or a dict
 
 
 def richardson(
-    f: Callable[[Any], Any], x: Any, t: Any = 1.0, *, step: float = 2.0**-5, levels: int = 12
+    f: Callable[[Any], Any], x: Any, t: Any = 1.0, *, step: float = 2.0**-5, levels: int = 12, enough: float = 0.0
 ) -> tuple[Any, Any]:
     """The derivative of `f` at `x` along `t`, by central differences extrapolated to step zero.
 
@@ -47,6 +49,8 @@ def richardson(
         The largest step; each level halves it.  Steps at which `f` is not finite are left out.
     levels : int, optional
         The number of steps.
+    enough : float, optional
+        No smaller step is tried where the error is at most this much of the derivative.
 
     Returns
     -------
@@ -71,6 +75,8 @@ def richardson(
                 off = np.fmax(abs(row[order] - row[order - 1]), abs(row[order] - coarse))
                 better = off < error
                 best, error = np.where(better, row[order], best), np.where(better, off, error)
+            if np.all(error <= enough * abs(best)):
+                break
             previous = row
     return best[()], error[()]  # a number for a number
 
@@ -204,7 +210,7 @@ class _Point:
 
     def along(self, path: Path, direction: Any, v: Any) -> tuple[float, float]:
         """<v, J t> for a direction in one argument, and its error."""
-        return richardson(lambda h: self._weighed(path, h * direction, v), 0.0)
+        return richardson(lambda h: self._weighed(path, h * direction, v), 0.0, enough=ENOUGH)
 
     def size(self, v: Any) -> float:
         """The sum of what <v, f> adds up, in absolute value."""

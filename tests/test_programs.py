@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from corpus.programs import PROGRAMS, Scientific
 from corpus.registry import BOTH, Program
-from support import along, assert_close, directional, inner, magnitude, random_like
+from support import PRIMAL_TOLERANCE, along, assert_close, assert_same_kind, directional, inner, magnitude, random_like
 from test_corpus import Trial, check_primal
 
 from srcgrad import grad
@@ -46,10 +46,15 @@ def test_there_are_enough() -> None:
 
 @pytest.mark.parametrize(("position", "program"), list(enumerate(PROGRAMS)), ids=[one.name for one in PROGRAMS])
 def test_gradient(position: int, program: Scientific) -> None:
-    """And the same with a pass left out."""
+    """By turns the function and its gradient, or both at once; and the same with a pass left out."""
     one = trial(program, BOTH[0])
-    check_primal(one)
-    cotangents = one.call(one.f.backward, one.v)
+    if position % 2:
+        check_primal(one)
+        cotangents = one.call(one.f.backward, one.v)
+    else:
+        value, cotangents = one.call(one.f.value_and_backward, one.v)
+        assert_same_kind(value, one.y, "value")
+        assert_close(value, one.y, PRIMAL_TOLERANCE[one.dtype] * one.loose, "value")
     check_directions(one, cotangents, 1e-6 * program.loose, program.width)
     optional = sorted(order.OPTIONAL)
     for name in optional if "SRCGRAD_EVERY_PASS" in os.environ else [optional[position % len(optional)]]:

@@ -24,6 +24,7 @@ from support import from_text
 from srcgrad import grad, runtime
 from srcgrad.emit.expressions import expression_text
 from srcgrad.ir.expressions import BOOL, FLOAT32, FLOAT64, INT64, Call, Const, Expr, Var, less, select
+from srcgrad.ir.walk import variables
 from srcgrad.passes import order
 from srcgrad.rules import names
 from srcgrad.rules.partials import UNKNOWN, number
@@ -559,11 +560,27 @@ ARRAYS = {
     """,
 }
 OVERWRITING = ("loop", "branch_in_loop", "while", "carried", "in_place", "view")
-FRAMES_OF = [  # of its frames each primitive is put in every second one, by turns
+
+
+def read_by_slopes(op: str) -> tuple[Any, ...]:
+    """Which operands there are, which of them and of the result its slopes read, and how it may be written.
+
+    Primitives that have this in common go the same way through every frame, whatever they compute.
+    """
+    row = PRIMITIVES[op]
+    operands = [Var(LETTERS[k], i.dtype) for k, i in enumerate(row.domain)]
+    out = Var("out", operands[-1 if op == "select" else 0].dtype)
+    slopes = [rule(*operands, out) for rule in row.partials or () if rule not in (None, UNKNOWN)]
+    read = {v.name for slope in slopes if isinstance(slope, Expr) for v in variables(slope)}
+    return len(operands), frozenset(read), bool(row.partials), op in SCALAR_ONLY
+
+
+ALIKE = [read_by_slopes(op) for op in WRITTEN]
+FRAMES_OF = [  # each primitive in every second of its frames, by turns; in every fourth where four or more are alike
     (op, f)
     for i, op in enumerate(WRITTEN)
     for j, f in enumerate(FRAMES if op in SCALAR_ONLY else {**FRAMES, **ARRAYS})
-    if (i + j) % 2
+    if ((ALIKE[:i].count(ALIKE[i]) + j) % 4 == 0 if ALIKE.count(ALIKE[i]) >= 4 else (i + j) % 2)
 ]
 FRAMES_OF += [(op, "branch_in_loop") for op in WRITTEN_SPECIAL]  # the frames do not look into a row
 
@@ -599,7 +616,7 @@ def maps(op: str) -> list[tuple[float, float]]:
 @cache
 def result_map(op: str) -> tuple[float, float]:
     """The linear map of the results to (-1, 1)."""
-    grid = np.linspace(-1, 1, 41)
+    grid = np.linspace(-1, 1, 21)
     places = [(a, b, a * b, a) for a in grid for b in grid]
     scaled = [[np.float64(m + h * t) for (m, h), t in zip(maps(op), place)] for place in places]
     results = [float(spelled(TEXTS[op], operands)) for operands in scaled]
@@ -653,6 +670,9 @@ def test_without_keep_the_frames_go_wrong(op: str) -> None:
                     check_grad(f, x.copy(), y.copy())
                 except AssertionError:
                     wrong.add(frame)
+                    break
+            if "loop" in wrong and len(wrong) > 1:
+                break
     assert "loop" in wrong and len(wrong) > 1, f"without keep, only {wrong} go wrong"
 
 
