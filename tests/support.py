@@ -16,9 +16,12 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+
+from srcgrad.testing import check_grad
 
 # fmt: off
 PRIMAL_TOLERANCE =   {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 3e-5}
@@ -243,6 +246,24 @@ def assert_close(got: Any, want: Any, tolerance: float, what: str) -> None:
         scale = np.max(np.abs(w), initial=0.0) if np.size(w) else 0.0
         scale = scale if np.isfinite(scale) else 1.0
         np.testing.assert_allclose(g, w, rtol=tolerance, atol=tolerance * scale, err_msg=f"{what}, part {k}")
+
+
+def check_value_and_grad(f: Any, *args: Any, rtol: float = 1e-12, at_once: bool = False) -> None:
+    """`f` and its gradient, each by itself; or `at_once`, made once for both (compiled, where Python has run each)."""
+    found: list[Any] = []
+
+    def backward(*given: Any) -> Any:
+        value, cotangents = f.value_and_backward(*given)
+        found.append(value)
+        return cotangents
+
+    if at_once:
+        check_grad(SimpleNamespace(py_func=f.py_func, backward=backward, wrt=f.wrt, outputs=f.outputs), *args)
+    else:
+        check_grad(f, *args)
+        found.append(f(*fresh(args)))
+    for got, want in zip(leaves(found[-1]), leaves(f.py_func(*fresh(args))), strict=True):
+        np.testing.assert_allclose(got, want, rtol=rtol)
 
 
 def unchanged(before: Any, after: Any) -> bool:

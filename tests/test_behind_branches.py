@@ -153,8 +153,7 @@ def test_is_what_it_was(function: Callable[..., Any], n: int) -> None:
         assert_close(mine, theirs, 1e-13, "with additions in the branches")
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("boundscheck", [True, False])
+@pytest.mark.parametrize(("dtype", "boundscheck"), [(np.float32, False), (np.float64, True)])
 def test_compiled(dtype: Any, boundscheck: bool) -> None:
     u, a = RNG.uniform(0.3, 0.9, 81).astype(dtype), RNG.normal(size=81).astype(dtype)
     for function in (beside_a_lookup, of_an_array_alone, upwind, godunov, in_two_directions, only_where_it_is):

@@ -55,9 +55,11 @@ def all_kinds(f: Any, x: np.ndarray, v: np.ndarray) -> list[np.ndarray]:
 def test_each_kind_is_what_it_is_alone(program: Program) -> None:
     f = grad(program.function, jit=False, **program.options)
     args, keywords = program.arguments(0, program.cases[0].dtypes[0])
-    together = [f.source(*args, kind=kind, **keywords) for kind in KINDS]
-    alone = [grad(program.function, jit=False, **program.options) for _ in KINDS]
-    assert together == [g.source(*args, kind=kind, **keywords) for g, kind in zip(alone, KINDS, strict=True)]
+    first, *later = (kind for kind in KINDS if kind != "primal")  # which has no second sweep
+    f.source(*args, kind=first, **keywords)
+    for kind in later:
+        alone = grad(program.function, jit=False, **program.options)
+        assert f.source(*args, kind=kind, **keywords) == alone.source(*args, kind=kind, **keywords)
 
 
 def test_all_kinds_are_interpreted_once(interpreted: list[str]) -> None:

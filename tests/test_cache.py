@@ -61,7 +61,7 @@ def kept(folder: Path) -> list[Path]:
     return sorted(folder.rglob("*.bin"))
 
 
-def test_a_second_process_loads_and_a_damaged_file_is_rebuilt(model, tmp_path):
+def test_a_second_process_loads_and_a_damaged_file_is_rebuilt_and_a_changed_source_is_never_stale(model, tmp_path):
     folder = tmp_path / "cache"
     assert run(model, folder) == FRESH
     first, second = kept(folder)
@@ -78,11 +78,6 @@ def test_a_second_process_loads_and_a_damaged_file_is_rebuilt(model, tmp_path):
     assert files.read(first) is files.read(second) is None
     assert run(model, folder) == FRESH
     assert all(files.read(path) for path in (first, second))
-
-
-def test_a_changed_source_is_never_stale(model, tmp_path):
-    folder = tmp_path / "cache"
-    assert run(model, folder) == FRESH
     model.write_text(MODEL.format(factor=2.0))
     assert run(model, folder) == "[4.0, 8.0] [6.0, 24.0]"
 

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import leaves
+from support import check_value_and_grad
 
 from srcgrad import grad
-from srcgrad.testing import check_grad
 
 
 def power_of_what_is_positive(x, w):
@@ -101,9 +100,7 @@ def test_values_and_gradients(function: Callable[..., Any], jit: bool) -> None:
     f = grad(function, jit=jit)
     for shape in shapes_of(function):
         args = drawn(shape)
-        for got, want in zip(leaves(f(*args)), leaves(function(*args)), strict=True):
-            np.testing.assert_allclose(got, want)
-        check_grad(f, *args)
+        check_value_and_grad(f, *args, rtol=1e-7, at_once=jit)
 
 
 @pytest.mark.parametrize(("function", "looked_up"), PROGRAMS, ids=lambda p: getattr(p, "__name__", ""))
@@ -135,7 +132,7 @@ def test_a_mask_of_other_lengths_is_refused_as_in_numpy() -> None:
 def test_sums_under_masks_in_parallel() -> None:
     f = grad(sums_and_means, parallel=True)
     x, w = np.random.default_rng(0).normal(size=(2, 200_000))
-    np.testing.assert_allclose(f(x, w), sums_and_means(x, w))
-    x_b, w_b = f.backward(x, w)
-    for got, want in zip((x_b, w_b), grad(sums_and_means).backward(x, w), strict=True):
+    value, cotangents = f.value_and_backward(x, w)
+    np.testing.assert_allclose(value, sums_and_means(x, w))
+    for got, want in zip(cotangents, grad(sums_and_means).backward(x, w), strict=True):
         np.testing.assert_allclose(got, want)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import check_value_and_grad
 
 from srcgrad import UnsupportedError, grad
 from srcgrad.testing import check_grad
@@ -160,9 +161,7 @@ def test_as_python_does(function: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize("function", [moving_mean, shortest_paths], ids=lambda f: f.__name__)
 def test_compiled(function: Callable[..., Any]) -> None:
-    f = grad(function)
-    np.testing.assert_allclose(f(X), function(X), rtol=1e-13)
-    check_grad(f, X)
+    check_value_and_grad(grad(function), X, rtol=1e-13, at_once=True)
 
 
 def test_a_deque_is_no_result() -> None:

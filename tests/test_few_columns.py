@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import check_value_and_grad
 
 from srcgrad import grad
-from srcgrad.testing import check_grad
 
 RNG = np.random.default_rng(12)
 
@@ -90,8 +90,7 @@ def test_all_lengths(function: Callable[..., Any], jit: bool) -> None:
     for n in (1, 2, 5, 9):
         for columns in (1, 2, 3, 4, 5, 6, 33):
             x, w = RNG.uniform(0.5, 1.5, (n, columns)), RNG.uniform(0.5, 1.5, columns)
-            np.testing.assert_allclose(f(x, w), function(x, w), rtol=1e-13)
-            check_grad(f, x, w)
+            check_value_and_grad(f, x, w, rtol=1e-13, at_once=jit)
     empty = f.backward(np.ones((0, 2)), np.ones(2), function(np.ones((0, 2)), np.ones(2)))
     assert empty[0].shape == (0, 2)
     assert np.array_equal(empty[1], [0.0, 0.0])
@@ -101,5 +100,4 @@ def test_strided_rows() -> None:
     f = grad(weighed_rows, cache=False)
     x, w = RNG.uniform(0.5, 1.5, (9, 12)), RNG.uniform(0.5, 1.5, 6)
     for part, weights in ((x[:, ::4], w[::2]), (x[::-2, 2:0:-1], w[:2]), (x.T[:, :3], w[:3])):
-        np.testing.assert_allclose(f(part, weights), weighed_rows(part, weights), rtol=1e-13)
-        check_grad(f, part, weights)
+        check_value_and_grad(f, part, weights, rtol=1e-13, at_once=True)

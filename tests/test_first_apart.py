@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import from_text
+from support import check_value_and_grad, from_text
 
 from srcgrad import check_grad, grad
 from srcgrad.errors import UnsupportedError
@@ -162,9 +162,7 @@ def test_plain(function: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize("function", [newton, damped, a_trajectory])
 def test_compiled(function: Callable[..., Any]) -> None:
-    g = grad(function)
-    np.testing.assert_allclose(g(X), function(X), rtol=1e-12)
-    check_grad(g, X)
+    check_value_and_grad(grad(function), X, rtol=1e-12, at_once=True)
 
 
 def test_written_once_more_and_not_fifty_times() -> None:
@@ -224,13 +222,10 @@ def test_programs_that_are_drawn() -> None:
     rng, checked = np.random.default_rng(8), 0
     for _ in range(40):
         f = from_text(drawn(rng), "f")
-        want = f(X)
         try:
-            got = grad(f, jit=False)(X)
+            check_value_and_grad(grad(f, jit=False), X, at_once=True)
         except UnsupportedError:  # a number or an array by the path taken
             continue
-        np.testing.assert_allclose(got, want, rtol=1e-12)
-        check_grad(grad(f, jit=False), X)
         checked += 1
     assert checked > 30
 

@@ -174,9 +174,9 @@ def test_compiled(f: Any, more: Any) -> None:
 
 def check(f: Any, *args: Any, jit: bool = False) -> None:
     g = grad(f, wrt=0, jit=jit)
-    np.testing.assert_allclose(g(*args), f(*args), rtol=1e-13)
+    y, gradient = g.value_and_backward(*args) if jit else (g(*args), g.backward(*args))
+    np.testing.assert_allclose(y, f(*args), rtol=1e-13)
     y, pullback = g.vjp(*args)
-    gradient = g.backward(*args)
     np.testing.assert_allclose(y, f(*args), rtol=1e-13)
     np.testing.assert_allclose(pullback(), gradient, rtol=1e-12)
     x = args[0]

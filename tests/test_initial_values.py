@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.integrate import odeint, solve_ivp
+from support import check_value_and_grad
 
 from srcgrad import UnsupportedError, grad
 from srcgrad.testing import check_grad
@@ -98,16 +99,12 @@ PROGRAMS = (
 
 @pytest.mark.parametrize(("function", "args"), PROGRAMS)
 def test_on_steps_that_stay(function: Any, args: tuple[Any, ...]) -> None:
-    f = grad(function, jit=False)
-    np.testing.assert_allclose(f(*args), function(*args), rtol=1e-12)
-    check_grad(f, *args)
+    check_value_and_grad(grad(function, jit=False), *args, at_once=True)  # (solutions by themselves: below)
 
 
 @pytest.mark.parametrize("method", ["RK45", "DOP853"])
 def test_compiled(method: str) -> None:
-    f = grad(at_times)
-    np.testing.assert_allclose(f(RATES, START, LATER, method), at_times(RATES, START, LATER, method), rtol=1e-12)
-    check_grad(f, RATES, START, LATER, method)
+    check_value_and_grad(grad(at_times), RATES, START, LATER, method, rtol=1e-12, at_once=True)
 
 
 def told(p, z, span, times, method, tolerance):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import check_value_and_grad
 
 from srcgrad import UnsupportedError, check_grad, grad
 
@@ -405,15 +406,12 @@ RUN = [
 def test_objects_that_change(f: Any) -> None:
     g = grad(f, jit=False)
     assert g(X, C) == pytest.approx(f(X.copy(), C), rel=1e-13)
-    assert g.value_and_backward(X, C)[0] == pytest.approx(f(X.copy(), C), rel=1e-13)
-    check_grad(g, X, C)
+    check_value_and_grad(g, X, C, rtol=1e-13, at_once=True)
 
 
 @pytest.mark.parametrize("f", [one_by_one, pairs_of_bodies, in_their_places, the_best, longer_and_shorter])
 def test_compiled(f: Any) -> None:
-    g = grad(f)
-    assert g(X, C) == pytest.approx(f(X.copy(), C), rel=1e-12)
-    check_grad(g, X, C)
+    check_value_and_grad(grad(f), X.copy(), C, rtol=1e-12, at_once=True)
 
 
 def test_what_they_add_is_added_where_it_lies() -> None:

@@ -63,9 +63,11 @@ def named_anew(function: Callable[..., Any], seed: str, folder: Path) -> Callabl
 def outcome(function: Callable[..., Any], program: Program) -> list[Any]:
     f = grad(function, wrt=program.cases[0].wrt, jit=False, **program.options)
     args, keywords = program.arguments(0, FLOAT64)
+    value = f(*fresh(args), **keywords) if SIMPLE.index(program) % 16 == 0 else None  # one function by turns, or two
+    if value is not None:
+        return [value, None if isinstance(value, tuple) else f.backward(*fresh(args), value, **keywords)]
     value, pullback = f.vjp(*fresh(args), **keywords)
-    v = value if not isinstance(value, tuple) else None
-    return [value, None if v is None else (pullback(v), f.backward(*fresh(args), v, **keywords))]
+    return [value, None if isinstance(value, tuple) else pullback(value)]
 
 
 SIMPLE = [program for program in PROGRAMS if tree_of(program.function) is not None]

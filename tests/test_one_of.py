@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import check_value_and_grad
 
 from srcgrad import UnsupportedError, grad
 from srcgrad.testing import check_grad
@@ -495,8 +496,7 @@ def test_the_path_tells(function: Callable[..., Any]) -> None:
 def test_the_path_tells_compiled(function: Callable[..., Any]) -> None:
     f = grad(function)
     for n in (0, 1, 3):
-        assert f(1.3, n) == pytest.approx(function(1.3, n), rel=1e-14)
-        check_grad(f, 1.3, n)
+        check_value_and_grad(f, 1.3, n, rtol=1e-14, at_once=True)
 
 
 def test_comparisons_ask_for_a_number() -> None:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 import pytest
+from support import check_value_and_grad
 
 from srcgrad import ShortAxisError, UnsupportedError, grad
 from srcgrad.frontend.control.iterators import Iterators, Made
@@ -376,8 +377,7 @@ def many_ways(x, n):
 def test_compiled() -> None:
     f = grad(many_ways, wrt="x")
     for x in (X, -0.8 * X[::-1].copy(), np.concatenate((X, 0.9 * X))):
-        np.testing.assert_allclose(f(x, 3), many_ways(x, 3), rtol=1e-14)
-        check_grad(f, x, 3)
+        check_value_and_grad(f, x, 3, rtol=1e-14, at_once=True)
 
 
 def whole_numbers(x, n, k):

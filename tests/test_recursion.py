@@ -12,7 +12,7 @@ import corpus
 import numpy as np
 import pytest
 from numba import njit
-from support import fresh, leaves, subject
+from support import check_value_and_grad, fresh, leaves, subject
 from test_errors import line_of
 
 from srcgrad import check_grad, grad
@@ -551,9 +551,7 @@ def test_lists_of_run_time_length(function: Any, size: int) -> None:
 
 def test_lists_of_run_time_length_compiled() -> None:
     x = np.array([0.5, 1.5, 2.5, 0.7, 1.1])
-    f = grad(by_halves)
-    assert f(x) == pytest.approx(by_halves(x))
-    check_grad(f, x)
+    check_value_and_grad(grad(by_halves), x, rtol=1e-12, at_once=True)
 
 
 def test_a_list_that_gets_another_length_there_is_refused() -> None:

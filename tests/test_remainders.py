@@ -263,14 +263,15 @@ def exactly(expr: Expr, at: dict[Expr, int]) -> int:
 def test_what_is_never_zero() -> None:
     rng, said, zeros = random.Random(6), 0, 0
     points = [dict(zip((I, J), found, strict=True)) for found in itertools.product(range(-7, 8), repeat=2)]
-    for _ in range(4000):
+    for k in range(4000):
         expr = with_remainders(rng)
-        values = {exactly(expr, at) for at in points}
-        zeros += 0 in values
-        if leaves_a_remainder(expr):
-            said += 1
-            assert 0 not in values, expr
-    assert said > 200 and zeros > 400
+        is_said = leaves_a_remainder(expr)
+        said += is_said
+        if is_said or k % 8 == 0:  # of others, enough to know that there are zeros
+            has_zero = any(exactly(expr, at) == 0 for at in points)
+            zeros += has_zero
+            assert not (is_said and has_zero), expr
+    assert said > 200 and zeros > 50
 
 
 def test_bounds_of_remainders() -> None:

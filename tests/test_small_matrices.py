@@ -88,7 +88,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("f", CASES, ids=lambda f: f.__name__)
-def test_values_and_gradients(f: Callable[..., Any]) -> None:
+def test_values_and_gradients_without_routines(f: Callable[..., Any]) -> None:
     g = grad(f, jit=False)
     for x in (RNG.uniform(0.5, 1.5, 9), RNG.normal(size=9), np.array([0.0, 1.0, 2.0, 1.0, 0.0, 3.0, 1.5, 1.0, 0.0])):
         if x[0] == 0.0 and f in (inv_one, stacked, many_for_one_vector):
@@ -97,6 +97,8 @@ def test_values_and_gradients(f: Callable[..., Any]) -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
         assert np.asarray(found).dtype == np.asarray(wanted).dtype
         check_grad(g, x)
+    source = g.source(x)
+    assert not any(f"{routine}(" in source for routine in ("matmul", "solve", "inv", "det", "slogdet")), source
 
 
 @pytest.mark.parametrize("f", [solve_two, inv_three, stacked], ids=lambda f: f.__name__)
@@ -106,12 +108,6 @@ def test_compiled(f: Callable[..., Any]) -> None:
     y, found = grad(f).value_and_backward(x, v)
     np.testing.assert_allclose(y, f(x), rtol=1e-10)
     np.testing.assert_allclose(found, grad(f, jit=False).backward(x, v), rtol=1e-9)
-
-
-def test_they_are_written_out() -> None:
-    for f in CASES:
-        source = grad(f, jit=False).source(RNG.normal(size=9))
-        assert not any(f"{routine}(" in source for routine in ("matmul", "solve", "inv", "det", "slogdet")), source
 
 
 @pytest.mark.parametrize(("f", "jit"), [(solve_two, False), (inv_two, False), (inv_three, False), (solve_two, True)])

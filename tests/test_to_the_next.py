@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import check_value_and_grad
 
 from srcgrad import grad
 from srcgrad.testing import check_grad
@@ -139,5 +140,4 @@ def test_compiled(function: Callable[..., Any]) -> None:
     f = grad(function, cache=False)
     for shape in ((2, 2), (5, 5), (9, 40)):
         u, w = RNG.uniform(-1.0, 1.0, shape), RNG.uniform(-1.0, 1.0, shape[1])
-        np.testing.assert_allclose(f(u, w), function(u, w), rtol=1e-13)
-        check_grad(f, u, w)
+        check_value_and_grad(f, u, w, rtol=1e-13, at_once=True)
