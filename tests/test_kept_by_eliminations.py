@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import check_value_and_grad
 
 from srcgrad import grad
 from srcgrad.testing import check_grad
@@ -133,8 +134,7 @@ def test_gradients(function: Any, jit: bool) -> None:
     f = grad(function, jit=jit)
     for n in (1, 2, 5) if not jit else (5,):
         a = rng.normal(size=(n, n)) + (0.1 if n > 1 else 1.0)
-        assert f(a) == pytest.approx(function(a), rel=1e-12)
-        check_grad(f, a)
+        check_value_and_grad(f, a, at_once=jit)
 
 
 @pytest.mark.parametrize("function", [f for f, count in PROGRAMS.items() if count is not None])

@@ -41,16 +41,18 @@ def modules() -> dict[str, Path]:
     return found
 
 
-def imported(name: str, path: Path, at_once: bool = False) -> Iterator[str]:
+@cache
+def imported(name: str, path: Path, at_once: bool = False) -> tuple[str, ...]:
     """The modules of ours that a module imports, wherever it does so; `at_once`: when it is imported itself."""
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    tree = ast.parse(path.read_text())
+    tree, found = ast.parse(path.read_text()), []
     for node in tree.body if at_once else ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             above = package.split(".")
             base = ".".join(above[: len(above) - node.level + 1]) if node.level else ""
             whole = ".".join(filter(None, (base, node.module)))
-            yield from (whole if f"{whole}.{a.name}" not in MODULES else f"{whole}.{a.name}" for a in node.names)
+            found += [whole if f"{whole}.{a.name}" not in MODULES else f"{whole}.{a.name}" for a in node.names]
+    return tuple(found)
 
 
 MODULES = modules()

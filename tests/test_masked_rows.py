@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import check_value_and_grad
 
 from srcgrad import grad
 from srcgrad.testing import check_grad
@@ -66,14 +67,15 @@ def test_lengths(function: Callable[..., Any]) -> None:
         x, w = RNG.uniform(0.2, 1.0, (7, m)), RNG.uniform(0.5, 1.0, m)
         y = function(x, w, 3)
         v = RNG.uniform(-1.0, 1.0, y.shape)
-        np.testing.assert_allclose(compiled(x, w, 3), y, rtol=1e-12)
-        for a, b in zip(compiled.backward(x, w, 3, v), plain.backward(x, w, 3, v), strict=True):
+        value, cotangents = compiled.value_and_backward(x, w, 3, v)
+        np.testing.assert_allclose(value, y, rtol=1e-12)
+        for a, b in zip(cotangents, plain.backward(x, w, 3, v), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-13)
         if m in (5, 11):
-            check_grad(compiled, x, w, 3)
+            check_value_and_grad(compiled, x, w, 3, at_once=True)
     x, w = RNG.uniform(0.2, 1.0, (0, 3)), np.ones(3)
     if function is not state_in_steps:
-        assert compiled.backward(x, w, 2, function(x, w, 2))[0].shape == (0, 3)
+        assert compiled.value_and_backward(x, w, 2, function(x, w, 2))[1][0].shape == (0, 3)
 
 
 def test_single_precision() -> None:
