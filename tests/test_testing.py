@@ -157,6 +157,15 @@ def test_richardson_along_a_direction() -> None:
     assert error.shape == (2,)
 
 
+@pytest.mark.parametrize(("f", "fewest", "most"), [(np.exp, 4, 10), (lambda x: np.abs(x - 0.3001) * x, 20, 24)])
+def test_no_smaller_step_is_tried_where_the_error_is_small_enough(f: Any, fewest: int, most: int) -> None:
+    """Where most of them pass a kink, it is not."""
+    steps: list[Any] = []
+    derivative, _ = richardson(lambda x: f((steps.append(x), x)[1]), 0.3, enough=1e-11)
+    assert abs(derivative - richardson(f, 0.3)[0]) <= 1e-11
+    assert fewest <= len(steps) <= most
+
+
 def test_complex_steps_are_exact() -> None:
     t = np.array([1.0, 0.0, 2.0])
     np.testing.assert_allclose(complex_step(lambda x: np.exp(x) * x, X, t), np.exp(X) * (1 + X) * t, rtol=1e-15)
