@@ -151,6 +151,9 @@ TOTALS = [
     lambda x, y: np.cumsum(x[0], out=y),
     lambda x, y: np.nanmean(np.where(x > 0.3, x, np.nan), axis=0, out=y),
     lambda x, y: np.std(x, axis=0, out=y),
+    lambda x, y: np.median(x, axis=0, out=y),
+    lambda x, y: np.ptp(x, axis=0, out=y),
+    lambda x, y: np.percentile(x, 70, axis=0, out=y),
     lambda x, y: np.prod(np.arange(1, 61).reshape(20, 3), axis=0, out=y),  # which wraps in int64
 ]
 

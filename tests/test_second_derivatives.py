@@ -64,6 +64,12 @@ def test_what_is_a_constant_to_the_user_stays_one() -> None:
     np.testing.assert_allclose(along.backward(X, X), 2 * (X - np.mean(X)) / X.size, rtol=1e-13)
 
 
+def lost_roots(x, r, y):
+    """Stored first, left out by a choice: of its infinite slope nothing is left, in any derivative."""
+    d = np.where(x > 0.1, r, 2 * x)
+    return d * d + np.clip(r, 0.5, 2.0) * x * x + np.where(x > 0.1, x * y, 0.0)
+
+
 # fmt: off
 SMOOTH = {  # functions without a kink where a partial, or what is made of it, is said by cases
     "a zero factor": (lambda x: np.prod(x) * x[0], [1.0, 0.0, -2.0]),
@@ -85,6 +91,9 @@ SMOOTH = {  # functions without a kink where a partial, or what is made of it, i
     "sinc": (lambda x: np.sum(np.sinc(x)), [0.0, 1.0, 0.3]),
     "a power of 0": (lambda x: x[0] ** x[1] * x[2], [2.0, 0.0, -0.2]),
     "logistic": (lambda x: np.sum(scipy.stats.logistic.logpdf(x, -3.0, 2.0)), [0.0, -3.0, 400.0]),
+    "squares of kinks": (lambda x: np.hypot(x, 2 * x) ** 2 @ (np.square(np.abs(x)) + np.abs(x + 1j * x) ** 2 + 1),
+                         [0.0, 0.0, 2.0]),
+    "roots that lost": (lambda x: np.sum(lost_roots(x, np.sqrt(np.abs(x)), np.log(x))), [0.0, 0.0, 0.7]),
     "powers": (lambda x: np.sum(x ** np.arange(3)) + np.sum(x**3.0) + np.sum(x**2) * x[0], [0.0, 0.0, 0.0]),
 }
 # fmt: on

@@ -12,7 +12,7 @@ that is the same in all their iterations.  What can't be asked there is taken to
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator
 from functools import reduce
 
 from ..ir.expressions import BOOL, Call, Const, Dim, Expr, Load, Var, both, either, negated
@@ -28,10 +28,10 @@ ALWAYS: tuple[Way, ...] = ((),)
 MOST = 4  # conditions that are asked once more
 
 
-def find_chosen(reads: Reads, unclean: Mapping[str, int]) -> dict[str, Expr]:
+def find_chosen(reads: Reads, roots: Iterable[str]) -> dict[str, Expr]:
     """The names, and their conditions as they are asked where the values are computed."""
     job, found = _Chosen(reads), {}
-    for root in unclean:
+    for root in roots:
         made = job.made(root)
         if made is not None and _may_diverge(made[1].value):
             ways = job.ways(root)
@@ -71,6 +71,7 @@ class _Chosen:
             return ALWAYS
         own = [(self.reads.conditions[item[0]], item[1]) for item in asked.inner if not isinstance(item, Stmt)]
         own += [(condition, side) for condition, side in (*read.arms, *read.won) if condition.dtype == BOOL]
+        own = [part for condition, side in own for part in _parts(condition, side)]
         later = self.ways(read.targets[0]) if len(read.targets) == 1 else ALWAYS
         return tuple(dict.fromkeys(asked.there((*own, *way)) for way in later))
 
@@ -175,6 +176,18 @@ class _At:
             self.place <= p <= self.read.place or any(id(item) in self.loops for item in a)
             for p, _, a in self.reads.written.get(root, ())
         )
+
+
+def _parts(condition: Expr, side: int) -> Iterator[tuple[Expr, int]]:
+    """Of conditions that all hold, or that all don't, some can be asked where others can't."""
+    match condition, side:
+        case (Call(op="and", args=args), 0) | (Call(op="or", args=args), 1):
+            for arg in args:
+                yield from _parts(arg, side)
+        case Call(op="not", args=(inner,)), _:
+            yield from _parts(inner, 1 - side)
+        case _:
+            yield condition, side
 
 
 def _is_start(stmt: Stmt) -> bool:

@@ -68,7 +68,8 @@ NEVER_VANISHES = frozenset(  # at finite operands
     ("reciprocal", "sqrt", "cbrt", "log", "log2", "log10", "log1p")
     + ("arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh")
 )
-CHOOSE = frozenset(("maximum", "minimum", "max", "min"))  # rules of these names pass on to what they have chosen
+# what passes on to what it has chosen, and rules of these names
+CHOOSE = frozenset(("maximum", "minimum", "max", "min", "clip_low", "clip_high", "fmax", "fmin"))
 BILINEAR = frozenset(("matmul", "matmul_nt", "matmul_tn", "matmul_tt", "matvec", "matvec_t"))
 
 

@@ -156,6 +156,8 @@ def elementwise(builder: Builder, op: str, values: Sequence[Any], *, python: boo
     if any(dtype.kind not in "fciub" for dtype in dtypes):
         supported = "float32, float64, complex64, complex128, integers and bool are supported"
         builder.refuse(f"{op} on these operands has dtype {dtypes[-1]}", supported)
+    if op == "pow" and python and _is_root(values, dtypes[-1]):
+        op, values, dtypes = "sqrt", values[:1], (dtypes[0], dtypes[-1])
     weak, types = python and are_pythons(values), frozenset[ScalarType]()
     if are_joined(builder, values):
         types = _types_of_result(builder, op, values, python, ScalarType(dtypes[-1], weak))
@@ -211,6 +213,13 @@ def _types_of_result(
         because = f"{UFUNCS[op].__name__} gives another number in {{}}"
         refuse_joined(builder, given, because, is_array=isinstance(joined[0], ArrayValue))
     return of_a_common_source(builder, values, several(frozenset(found)), dtype_of)
+
+
+def _is_root(values: Sequence[Any], dtype: np.dtype) -> bool:
+    """x**0.5 of an array x: np.sqrt, which is another number than the power of -inf and of -0."""
+    base, exponent = values
+    is_half = isinstance(exponent, Scalar) and exponent.is_constant and exponent.value == 0.5
+    return is_half and isinstance(base, ArrayValue) and dtype.kind == "f"
 
 
 def are_pythons(operands: Sequence[Any]) -> bool:

@@ -165,6 +165,26 @@ def modulus_slope(z: Expr, out: Expr) -> Expr:
     return select(compare("eq", out, 0.0), number(0.0, z), slope)
 
 
+def as_sum_of_squares(expr: Expr) -> Expr | None:
+    """abs(x)**2 and hypot(x, y)**2 without the root, which has a kink where they have none; None of other squares."""
+    match expr:
+        case Call(op="mul", args=(root, again)) if root == again:
+            pass
+        case Call(op="square", args=(root,)) | Call(op="pow", args=(root, Const(value=2))):
+            pass
+        case _:
+            return None
+    match root:
+        case Call(op="abs", args=(x,)):
+            return x * x
+        case Call(op="hypot", args=(x, y)):
+            return x * x + y * y
+        case Call(op="modulus", args=(z,)):
+            real, imag = real_part(z), Call("imag", (z,), part_of(z.dtype))
+            return real * real + imag * imag
+    return None
+
+
 def conj(z: Expr) -> Expr:
     return Call("conj", (z,), z.dtype)
 

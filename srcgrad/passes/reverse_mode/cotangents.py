@@ -30,6 +30,7 @@ from ...ir.expressions import (
 from ...ir.info import Info, roots_of
 from ...ir.nodes import AddTo, Assign, Function, Stmt
 from ...ir.walk import loads, rewrite, subexpressions, variables
+from ...rules.partials import as_sum_of_squares
 from ...rules.scalar import PRIMITIVES, Adjoint, times
 
 
@@ -106,6 +107,9 @@ class Cotangents:
                 out += self.spread(x, held, at, clean, own, (*guards, holds), chosen)
                 return out + self.spread(y, held, at, clean, own, (*guards, negated(holds)), chosen)
             case Call(op=op, args=args):
+                smooth = as_sum_of_squares(expr)
+                if smooth is not None:
+                    return self.spread(smooth, g, at, clean, own, guards, chosen)
                 return self.spread_call(expr, op, args, g, at, clean, own, guards, chosen)
         raise AssertionError(expr)
 
@@ -147,7 +151,7 @@ class Cotangents:
             if is_bent and not isinstance(g, Const):
                 diverges = rule.singular and _may_diverge(partial)
                 if diverges and careful:
-                    inner = (*guards, self.counts(g))
+                    inner = (*guards, self.counts(g)) if chosen is None else (*guards, chosen, self.counts(g))
                 elif diverges and (chosen is not None or masked):
                     inner = guards if chosen is None else (*guards, chosen)
                     if masked:  # a zero may be one of arithmetic, unless the value is no number either

@@ -44,7 +44,8 @@ def find_active(function: Function) -> Function:
     refuse_unknown(edges, function, active, roots)
     reads = reads_of(function, active)
     unclean, masked = find_unclean(reads), find_masked(reads)
-    chosen = find_chosen(reads, unclean)
+    again = function.info.again  # a cotangent that is zero is no condition there: all that is one has to be said
+    chosen = find_chosen(reads, sorted(active) if again else unclean)
     return replace(function, info=replace(info, active=active, unclean=unclean, masked=masked, chosen=chosen))
 
 

@@ -39,7 +39,10 @@ def check_kth(a, kth, axis):
 @means(np.median)
 def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     a = np.asarray(a)
-    values = a if a.dtype.kind == "f" else a.astype(np.float64)
+    if out is None:
+        values = a if a.dtype.kind == "f" else a.astype(np.float64)
+    else:
+        values = a.astype(np.result_type(a.dtype, out.dtype))  # in which NumPy adds the two in the middle
     rows = np.moveaxis(np.sort(gathered(values, axis)), -1, 0)
     n = len(rows)
     if n == 0:
@@ -75,10 +78,10 @@ def quantile_of(a, q, axis, out, method, keepdims):
     if method in DISCRETE:
         result = rows[low]
     else:
-        weight = weight_of(place, low, method).astype((np.zeros((), a.dtype) * q).dtype)
+        weight = weight_of(place, low, method)
         if np.ndim(q) > 0:
             weight = weight.reshape(weight.shape + (1,) * (rows.ndim - 1))
-        result = between(rows[low], rows[high], weight)
+        result = between(rows[low], rows[high], weight, (np.zeros((), a.dtype) * q).dtype, out)
     if a.dtype.kind == "f":
         result = np.where(np.isnan(rows[-1]), rows[-1], result)
     if keepdims:
@@ -93,10 +96,15 @@ def neighbours(place, n):
     return np.clip(below, 0, last).astype(np.int64), np.clip(below + 1, 0, last).astype(np.int64)
 
 
-def between(low, high, weight):
-    """From one number to the next, exact at both."""
+def between(low, high, weight, dtype, out):
+    """From one number to the next, exact at both; `dtype` is that of the factors."""
     gap = high - low
-    return np.where(weight >= 0.5, high - gap * (1 - weight), low + gap * weight)
+    first, last = low + gap * weight.astype(dtype), gap * (1 - weight).astype(dtype)
+    if out is None:
+        last = high - last
+    else:  # of the two, NumPy has only this one in the type of that
+        last = high.astype(out.dtype) - last.astype(out.dtype)
+    return np.where(weight >= 0.5, last, first)
 
 
 def place_of(n, q, method):
@@ -193,7 +201,7 @@ def nanquantile_of(a, q, axis, out, method, keepdims):
     if method in DISCRETE:
         result = rows[row, low]
     else:
-        weight = weight_of(place, low, method).astype((np.zeros((), a.dtype) * q).dtype)
-        result = between(rows[row, low], rows[row, high], weight)
+        weight = weight_of(place, low, method)
+        result = between(rows[row, low], rows[row, high], weight, (np.zeros((), a.dtype) * q).dtype, None)
     result = np.reshape(result, np.shape(q) + (kept_shape(a.shape, axis) if keepdims else shape))
     return handed(np.positive(result[()]), out)

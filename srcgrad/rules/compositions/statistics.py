@@ -20,8 +20,16 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, mean=None
     free = max(count_along(a.shape, axis) - ddof, 0)
     if np.iscomplexobj(a):
         far = a - center
-        return handed(np.divide(np.sum(far.real**2 + far.imag**2, axis, dtype, keepdims=keepdims), free), out)
-    return handed(np.divide(np.sum((a - center) ** 2, axis, dtype, keepdims=keepdims), free), out)
+        return handed(np.divide(summed(far.real**2 + far.imag**2, axis, dtype, out, keepdims), free), out)
+    return handed(np.divide(summed((a - center) ** 2, axis, dtype, out, keepdims), free), out)
+
+
+def summed(a, axis, dtype, out, keepdims):
+    """The sum as NumPy has it in the array that was handed in for it: added up in the wider type of the two."""
+    if out is None:
+        return np.sum(a, axis, dtype, keepdims=keepdims)
+    wide = np.result_type(a.dtype, out.dtype) if dtype is None else dtype
+    return np.sum(a, axis, wide, keepdims=keepdims).astype(out.dtype)
 
 
 @means(np.std, method="std")
@@ -36,7 +44,8 @@ def root(variance, out):
 
 @means(np.ptp)
 def ptp(a, axis=None, out=None, keepdims=False):
-    return handed(np.subtract(np.max(a, axis, keepdims=keepdims), np.min(a, axis, keepdims=keepdims)), out)
+    greatest, least = np.max(a, axis, keepdims=keepdims), np.min(a, axis, keepdims=keepdims)
+    return handed(np.subtract(greatest if out is None else greatest.astype(out.dtype), least), out)
 
 
 @means(np.average)
