@@ -252,7 +252,8 @@ def indexed(x, s):
 
 def named(x, s):
     k = np.outer(x, np.sin(x))
-    d, above = k.ravel()[:: len(x) + 1], k.reshape(-1)[1 :: len(x) + 1]
+    step = len(x) + 1
+    d, above = k.ravel()[::step], k.reshape(-1)[1::step]
     for i in range(1, len(x)):
         d[i] += d[i - 1] * above[i - 1]
         k[i, i - 1] *= s + k[i, i]

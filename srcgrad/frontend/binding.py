@@ -140,7 +140,10 @@ def _bind_scalar(interpreter: Interpreter, name: str, value: Scalar, mark: int) 
         return replace(value, expr=_rename_variable(interpreter, expr, name, mark))
     if isinstance(expr, Var) and expr not in build.mutable:
         return value
-    return replace(value, expr=build.variable(name, expr))
+    var = build.variable(name, expr)
+    if expr.dtype == INT64 and build.is_at_least(expr, 1):
+        build.positive.add(var)
+    return replace(value, expr=var)
 
 
 def _carried_names(interpreter: Interpreter) -> set[str]:

@@ -24,7 +24,7 @@ class KnownLengths(Statements):
     """The part of a `Builder` that is about lengths."""
 
     REMEMBERED = (
-        *Statements.REMEMBERED, "pinned", "lower", "upper", "common_lengths", "length_parts", "compatible",
+        *Statements.REMEMBERED, "pinned", "lower", "upper", "positive", "common_lengths", "length_parts", "compatible",
         "checked_lengths", "conformed",
     )  # fmt: skip
 
@@ -33,6 +33,7 @@ class KnownLengths(Statements):
         self.pinned: set[Var] = set()  # part of a shape or a view: must never be assigned again
         self.lower: dict[Expr, int] = {}  # the least value of loop indices
         self.upper: dict[Expr, Expr] = {}  # the greatest
+        self.positive: set[Var] = set()  # names of numbers that are 1 at least, as long as they are set once
         self.parameters: set[str] = set()  # arrays that are handed in
         self.prologue: list[Stmt] = []  # what needs nothing but the arguments, ahead of everything
         self.known_at_entry: set[Var] = set()
@@ -69,6 +70,8 @@ class KnownLengths(Statements):
                     return True
         for term, count in terms:
             least_of_term = self.lower.get(term, 0 if affine.is_at_least(term, 0) else None)
+            if term in self.positive and term not in self.mutable:
+                least_of_term = 1
             if count < 0 or least_of_term is None:
                 return False
             constant += count * least_of_term

@@ -53,6 +53,37 @@ def contexts(x):
     return y.sum()
 
 
+class Scaled:
+    def __init__(self, model, by):
+        self.model, self.by = model, by
+
+    def __enter__(self):
+        self.before = self.model["k"]
+        self.model["k"] = self.before * self.by
+        return self.model
+
+    def __exit__(self, exc_type, exc, trace):
+        self.model["k"] = self.before
+
+
+@program(case(positive(3)), case(positive(3, high=0.6)), compiled=True)
+def own_contexts(x):
+    model, total = {"k": x[0]}, 0.0
+    for v in x:
+        with np.errstate(all="ignore"), Scaled(model, v), Scaled(model, 2.0):
+            total += model["k"] * v
+            if total > 2.0:
+                break
+        total *= model["k"]
+    try:
+        with Scaled(model, x[1]) as scaled:
+            if total < 3.0:
+                return total * scaled["k"]
+    finally:
+        model["k"] *= 2.0
+    return total * model["k"]
+
+
 @program(case(real(4)))
 def finally_runs(x):
     s = x[0]

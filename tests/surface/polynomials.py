@@ -41,6 +41,9 @@ CALLS = [
          x=x, y=real(2), t=at),
     call("p = np.poly1d(x)\ny = p.integ(2, k=[1.0, x[2]])(t) + p.order * p[1] * p[5] - p[3]",
          x=values(0.3, 1.1, 0.5), t=at),
+    call("p, q = np.poly1d(x), np.poly1d(y)\nr = p(q)\n"
+         "y = r(t) + q(r).deriv()(t[0]) * r.coeffs[1] + p(p.integ()).order",
+         x=real(3), y=real(2), t=at),
     call("p = np.poly1d(x) - np.poly1d([x[0], 1.0, y])\ny = p.coeffs * sum(v for v in p) * len(p)", x=real(3), y=0.4),
     call("p, q = np.polynomial.Polynomial(x), np.polynomial.Polynomial([1.0, y[0]])\n"
          "y = (p + q)(t) * (2 - p)(t[0]) + (p * q - y[1] * q)(t) / (1.0 + (-q / 2.0)(t) ** 2) + (q**3)(t) * p.degree()",

@@ -5,32 +5,43 @@ from __future__ import annotations
 import ast
 import contextlib
 import warnings
-from typing import TYPE_CHECKING, Any
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from .. import assignment, expressions
+from .. import assignment, expressions, identities
+from ..objects import special_methods
+from ..syntax import managed, source
 from ..syntax.liveness import assigned
-from ..values import Static
+from ..values import Static, constant
 
 if TYPE_CHECKING:
     from ..interpret import Interpreter
 
-# what a `with` may name: the body just runs
+# the body just runs; by their names, too (`managed`)
 HARMLESS: tuple[Any, ...] = (np.errstate, np.printoptions, contextlib.nullcontext, warnings.catch_warnings)
 
 
 def enter(interpreter: Interpreter, item: ast.withitem) -> None:
     """The head of a `with`; its body has been put behind it."""
     call = item.context_expr
+    match call:
+        case ast.Attribute(value=ast.Name(id=name), attr=managed.EXIT) if name.startswith("."):
+            _leave_managed(interpreter, name)
+        case ast.Name(id=name) if name.startswith("."):
+            _enter_managed(interpreter, name, item.optional_vars)
+        case _:
+            _enter_harmless(interpreter, item)
+
+
+def _enter_harmless(interpreter: Interpreter, item: ast.withitem) -> None:
+    call = item.context_expr
     interpreter.at(call)
     target = expressions.evaluate(interpreter, call.func) if isinstance(call, ast.Call) else None
     kind = target.value if isinstance(target, Static) else None
     if not any(kind is known for known in HARMLESS):
-        interpreter.build.refuse(
-            "this `with` is not supported in a differentiated function",
-            "with np.errstate(...), np.printoptions(...), warnings.catch_warnings() or contextlib.nullcontext()",
-        )
+        _refuse(interpreter)
     assert isinstance(call, ast.Call)
     for keyword in call.keywords:
         value = expressions.evaluate(interpreter, keyword.value)
@@ -43,6 +54,45 @@ def enter(interpreter: Interpreter, item: ast.withitem) -> None:
             interpreter.build.refuse("`as` is supported behind contextlib.nullcontext(x) only")
         mark = len(interpreter.build.block)
         assignment.assign(interpreter, item.optional_vars, expressions.evaluate(interpreter, call.args[0]), mark)
+
+
+def _refuse(interpreter: Interpreter) -> NoReturn:
+    interpreter.build.refuse(
+        "this `with` is not supported in a differentiated function",
+        "with np.errstate(...), np.printoptions(...), warnings.catch_warnings(), contextlib.nullcontext() or an object "
+        "of a class of yours",
+    )
+
+
+def _enter_managed(interpreter: Interpreter, name: str, target: ast.expr | None) -> None:
+    manager = identities.now(interpreter, interpreter.env[name])
+    at_exit = special_methods.own(manager, managed.EXIT)
+    if special_methods.own(manager, "__enter__") is None or at_exit is None:
+        _refuse(interpreter)
+    if interpreter.build.watches:
+        interpreter.build.refuse("`with` of an object of yours in a `try` with `except` is not supported")
+    if _may_swallow(at_exit):
+        interpreter.build.refuse(
+            f"{at_exit.__qualname__} may keep an exception from its `with` to itself", "return nothing from it"
+        )
+    mark = len(interpreter.build.block)
+    entered = special_methods.called(interpreter, manager, "__enter__")
+    if target is not None:
+        assignment.assign(interpreter, target, entered, mark)
+
+
+def _leave_managed(interpreter: Interpreter, name: str) -> None:
+    manager = identities.now(interpreter, interpreter.env[name])
+    special_methods.called(interpreter, manager, managed.EXIT, *[constant(None)] * 3)
+
+
+def _may_swallow(at_exit: FunctionType) -> bool:
+    returns = [node.value for node in ast.walk(source.read(at_exit).node) if isinstance(node, ast.Return)]
+    return any(value is not None and not _is_false(value) for value in returns)
+
+
+def _is_false(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and not value.value
 
 
 def only_read(interpreter: Interpreter, stmt: ast.stmt, names: list[str]) -> None:

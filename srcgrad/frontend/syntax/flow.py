@@ -15,7 +15,7 @@ import ast
 import copy
 from collections.abc import Sequence
 
-from . import handlers, liveness
+from . import handlers, liveness, managed
 from .exchanges import exchanging_always
 from .matching import matched
 from .source import located
@@ -34,7 +34,7 @@ def structured(node: ast.FunctionDef | ast.Lambda, is_caught: bool = False) -> S
     mark_tests(node)
     if isinstance(node, ast.Lambda):
         return [_assign(RESULT, node.body, node.body)]
-    body, last = handlers.without_handlers(node.body, is_caught), node.body[-1]
+    body, last = handlers.without_handlers(managed.with_exits(node.body), is_caught), node.body[-1]
     if _falls_through(body):
         body = [*body, ast.copy_location(ast.Return(ast.copy_location(ast.Constant(None), last)), last)]
     given = {argument.arg for argument in walk(node.args) if isinstance(argument, ast.arg)}

@@ -48,6 +48,13 @@ class Falling:
         return self.row[n - 1 - power] if 0 <= power < n else self.row[0] * 0
 
     def __call__(self, x):
+        if isinstance(x, Falling):
+            n = (len(self.row) - 1) * (len(x.row) - 1) + 1
+            rising = np.zeros(n, np.result_type(self.row, x.row))
+            for number in self.row:
+                rising = np.convolve(rising, x.row[::-1])[:n]
+                rising[0] += number
+            return Falling(rising[::-1])
         return np.polyval(self.row, x)
 
     def deriv(self, m=1):

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from srcgrad.rules.compositions.iterators import Iterator
 from srcgrad.rules.compositions.registry import is_constant, means, python_means, searches
 
 
@@ -235,6 +236,23 @@ def accumulated(items, function=plus, *, initial=None):
         out = function(out, item)
         sums.append(out)
     return sums
+
+
+@python_means(itertools.groupby)
+def grouped(iterable, key=None):
+    groups: list[Any] = []
+    for item in iterable:
+        of = item if key is None else key(item)
+        if not is_constant(of):
+            raise NotImplementedError("itertools.groupby by what is only known at run time")
+        if len(groups) > 0 and of == groups[-1][0]:
+            groups[-1][1].append(item)
+        else:
+            groups.append((of, [item]))
+    for of, items in groups:
+        group = Iterator(items)
+        yield of, group
+        group.items = []  # as soon as the next group is asked for
 
 
 @python_means(itertools.pairwise)
