@@ -81,7 +81,8 @@ STATEMENTS = {
     "For": "`for` over ranges, arrays, tuples, lists, `zip`, `enumerate`, and generators of yours",
     "While": "`while`", "Break": "`break`", "Continue": "`continue`", "Return": "`return`, also early",
     "FunctionDef": "nested `def`", "Raise": "`raise`", "Assert": "`assert`", "Pass": "`pass`", "Import": "`import`",
-    "Try": "`try` with `except`, `else` and `finally`", "With": "`with np.errstate(...)` and its like",
+    "Try": "`try` with `except`, `else` and `finally`",
+    "With": "`with np.errstate(...)` and its like, and of objects of your own classes",
     "Match": "`match` on numbers, strings, tuples, lists, dicts and classes", "Delete": "`del`",
     "Global": "`global`, to read", "Nonlocal": "`nonlocal` of functions in the function", "ClassDef": "`class`",
 }

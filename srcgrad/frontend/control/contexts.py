@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from .. import assignment, expressions, identities
+from .. import assignment, binding, expressions, identities, optional
 from ..objects import special_methods
 from ..syntax import managed, source
 from ..syntax.liveness import assigned
@@ -19,29 +19,22 @@ from ..values import Static, constant
 if TYPE_CHECKING:
     from ..interpret import Interpreter
 
-# the body just runs; by their names, too (`managed`)
+# the body just runs
 HARMLESS: tuple[Any, ...] = (np.errstate, np.printoptions, contextlib.nullcontext, warnings.catch_warnings)
 
 
 def enter(interpreter: Interpreter, item: ast.withitem) -> None:
     """The head of a `with`; its body has been put behind it."""
     call = item.context_expr
-    match call:
-        case ast.Attribute(value=ast.Name(id=name), attr=managed.EXIT) if name.startswith("."):
-            _leave_managed(interpreter, name)
-        case ast.Name(id=name) if name.startswith("."):
-            _enter_managed(interpreter, name, item.optional_vars)
-        case _:
-            _enter_harmless(interpreter, item)
-
-
-def _enter_harmless(interpreter: Interpreter, item: ast.withitem) -> None:
-    call = item.context_expr
     interpreter.at(call)
+    if (name := managed.left_at(item)) is not None:
+        return _leave(interpreter, name)
     target = expressions.evaluate(interpreter, call.func) if isinstance(call, ast.Call) else None
     kind = target.value if isinstance(target, Static) else None
     if not any(kind is known for known in HARMLESS):
-        _refuse(interpreter)
+        if (name := managed.held_by(item)) is None:
+            _refuse(interpreter)
+        return _enter(interpreter, name, item)
     assert isinstance(call, ast.Call)
     for keyword in call.keywords:
         value = expressions.evaluate(interpreter, keyword.value)
@@ -54,6 +47,7 @@ def _enter_harmless(interpreter: Interpreter, item: ast.withitem) -> None:
             interpreter.build.refuse("`as` is supported behind contextlib.nullcontext(x) only")
         mark = len(interpreter.build.block)
         assignment.assign(interpreter, item.optional_vars, expressions.evaluate(interpreter, call.args[0]), mark)
+    return None
 
 
 def _refuse(interpreter: Interpreter) -> NoReturn:
@@ -64,10 +58,12 @@ def _refuse(interpreter: Interpreter) -> NoReturn:
     )
 
 
-def _enter_managed(interpreter: Interpreter, name: str, target: ast.expr | None) -> None:
+def _enter(interpreter: Interpreter, name: str, item: ast.withitem) -> None:
+    mark = len(interpreter.build.block)
+    binding.bind(interpreter, name, expressions.evaluate(interpreter, item.context_expr), mark)
     manager = identities.now(interpreter, interpreter.env[name])
-    at_exit = special_methods.own(manager, managed.EXIT)
-    if special_methods.own(manager, "__enter__") is None or at_exit is None:
+    at_exit = special_methods.own(manager, "__exit__")
+    if special_methods.own(manager, "__enter__") is None or at_exit is None or at_exit.__module__ == "contextlib":
         _refuse(interpreter)
     if interpreter.build.watches:
         interpreter.build.refuse("`with` of an object of yours in a `try` with `except` is not supported")
@@ -77,13 +73,14 @@ def _enter_managed(interpreter: Interpreter, name: str, target: ast.expr | None)
         )
     mark = len(interpreter.build.block)
     entered = special_methods.called(interpreter, manager, "__enter__")
-    if target is not None:
-        assignment.assign(interpreter, target, entered, mark)
+    if item.optional_vars is not None:
+        assignment.assign(interpreter, item.optional_vars, entered, mark)
 
 
-def _leave_managed(interpreter: Interpreter, name: str) -> None:
+def _leave(interpreter: Interpreter, name: str) -> None:
     manager = identities.now(interpreter, interpreter.env[name])
-    special_methods.called(interpreter, manager, managed.EXIT, *[constant(None)] * 3)
+    if not optional.is_none(manager):  # of np.errstate by another name there is nothing to leave
+        special_methods.called(interpreter, manager, "__exit__", *[constant(None)] * 3)
 
 
 def _may_swallow(at_exit: FunctionType) -> bool:

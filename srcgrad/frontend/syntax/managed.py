@@ -1,11 +1,11 @@
 """`with` of objects that say themselves what happens at its ends.
 
-    with Timer() as t:              .managed = Timer()
-        y = f(x)                    with .managed as t:          (calls __enter__; the body has been put behind it)
+    with Timer() as t:              .managed = None
+        y = f(x)                    with Timer() as t:          (holds the timer by that name, and calls __enter__)
                              →      try:
                                         y = f(x)
                                     finally:
-                                        with .managed.__exit__:  (calls it)
+                                        with .managed:          (calls __exit__)
 
 What is raised in the body leaves the function, so nobody sees what `__exit__` does then.
 """
@@ -18,8 +18,7 @@ import copy
 from .source import located
 from .syntax import walk
 
-HARMLESS = ("errstate", "printoptions", "nullcontext", "catch_warnings")  # of NumPy and Python: the body just runs
-EXIT = "__exit__"
+HARMLESS = ("errstate", "printoptions", "nullcontext", "catch_warnings")  # by these names: the body just runs
 
 
 def with_exits(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -41,22 +40,34 @@ class _Managed(ast.NodeTransformer):
         return body
 
 
+def held_by(item: ast.withitem) -> str | None:
+    """The name for what is held from the beginning to the end."""
+    return getattr(item, "held", None)
+
+
+def left_at(item: ast.withitem) -> str | None:
+    """The name of what is left here."""
+    match item.context_expr:
+        case ast.Name(id=name) if name.startswith("."):
+            return name
+    return None
+
+
 def _is_harmless(item: ast.withitem) -> bool:
     match item.context_expr:
-        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
-            return name in HARMLESS
-        case ast.Name(id=name) | ast.Attribute(value=ast.Name(id=name)):
-            return name.startswith(".")
-    return False
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)) if name in HARMLESS:
+            return True
+    return held_by(item) is not None or left_at(item) is not None
 
 
 def _entered(item: ast.withitem, body: list[ast.stmt]) -> list[ast.stmt]:
     made = item.context_expr
     name = f".managed_{made.lineno}_{made.col_offset}"
-    held, at_exit = ast.Name(name, ast.Load()), ast.Attribute(ast.Name(name, ast.Load()), EXIT, ast.Load())
+    item.held = name  # type: ignore[attr-defined]
+    at_exit = located(ast.With([ast.withitem(ast.Name(name, ast.Load()))], []), made)
     parts = [
-        ast.Assign([ast.Name(name, ast.Store())], made),
-        ast.With([ast.withitem(held, item.optional_vars)], []),
-        ast.Try(body, [], [], [located(ast.With([ast.withitem(at_exit)], []), made)]),
+        ast.Assign([ast.Name(name, ast.Store())], ast.Constant(None)),
+        ast.With([item], []),
+        ast.Try(body, [], [], [at_exit]),
     ]
     return [located(part, made) for part in parts]
