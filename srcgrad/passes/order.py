@@ -50,6 +50,7 @@ from .gpu.compute_again import compute_again
 from .gpu.copies_as_loops import copies_as_loops
 from .gpu.distribute import distribute
 from .gpu.fuse_boxes import fuse_boxes
+from .gpu.gather_slices import gather_slices
 from .gpu.gather_sums import gather_sums
 from .gpu.guard_accesses import guard_accesses
 from .gpu.interior import interior
@@ -270,6 +271,7 @@ ON_A_GPU: tuple[Pass, ...] = (
     resolve_views,  # a row that is set by a loop now
     fuse,
     fuse_boxes,  # so are loops over a part of what others go over
+    gather_slices,  # ahead of gather_sums, which goes over nests that have nothing in between
     gather_sums,  # behind fuse, which would put them back where they were: sums that every iteration adds to
     stored_later,  # what is added to later is stored there; now that loops are one
     store_once,  # an element that a thread changes again and again is a scalar in between

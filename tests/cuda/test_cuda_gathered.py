@@ -101,7 +101,7 @@ def part_of_the_range(x, w):
 
 
 def with_itself(x, m):
-    """Two elements of one array in each iteration: this is left alone."""
+    """Two elements of one array in each iteration: each of them has a loop of its own."""
     out = np.zeros(m)
     for k in range(m):
         for i in range(len(x) - m + 1):
@@ -148,6 +148,134 @@ def time_in_rows_around_a_ring(x, w):
     return x
 
 
+def pooled(x, started):
+    """The mean of windows that overlap; `started` with an element that is in it twice."""
+    n, m = (x.shape[0] - 3) // 2 + 1, (x.shape[1] - 3) // 2 + 1
+    out = np.zeros((n, m))
+    for i in range(n):
+        for j in range(m):
+            s = started * x[2 * i, 2 * j]
+            for a in range(3):
+                for b in range(3):
+                    s += x[2 * i + a, 2 * j + b]
+            out[i, j] = s / 9.0
+    return out
+
+
+def greatest_in_windows(x):
+    n, m = (x.shape[0] - 3) // 2 + 1, (x.shape[1] - 3) // 2 + 1
+    out = np.zeros((n, m))
+    for i in range(n):
+        for j in range(m):
+            out[i, j] = np.max(x[2 * i : 2 * i + 3, 2 * j : 2 * j + 3])
+    return out
+
+
+def layer(x, w):
+    """What is dear is computed once for a window, and kept for those who have its elements."""
+    n, m = x.shape[0] - 2, x.shape[1] - 2
+    out = np.zeros((n, m))
+    for i in range(n):
+        for j in range(m):
+            s = 0.0
+            for a in range(3):
+                for b in range(3):
+                    s += w[a, b] * x[i + a, j + b]
+            out[i, j] = np.tanh(s)
+    return out
+
+
+def some_windows(x, mask, y):
+    """In a branch; and y is read and set in place."""
+    for i in range(len(mask)):
+        if mask[i] > 0.0:
+            s = 0.0
+            for a in range(3):
+                s += x[2 * i + a]
+            y[i] = y[i] * s * s
+    return y
+
+
+def cut_at_the_ends(x, w):
+    n = len(x)
+    out = np.zeros(n)
+    for i in range(n):
+        for k in range(-2, 3):
+            if 0 <= i + k and i + k < n:
+                out[i] += w[k + 2] * np.sin(x[i + k])
+    return out
+
+
+def of_itself(x):
+    """The next window has what this one has made: no two run at one time."""
+    for i in range(len(x) - 2):
+        s = 0.0
+        for a in range(3):
+            s += x[i + a] ** 2
+        x[i] = s / 3.0
+    return x
+
+
+def pairs(p):
+    n = p.shape[0]
+    f = np.zeros((n, 3))
+    for i in range(n):
+        for j in range(n):
+            if i != j:
+                dx = p[i, 0] - p[j, 0]
+                dy = p[i, 1] - p[j, 1]
+                r2 = dx * dx + dy * dy + 0.01
+                s = 1.0 / (r2 * r2)
+                f[i, 0] += dx * s * s - dx * s
+                f[i, 1] += dy * s * s - dy * s
+    return f
+
+
+def total_of_pairs(x):
+    e = 0.0
+    for i in range(len(x)):
+        for j in range(len(x)):
+            e += np.exp(-((x[i] - x[j]) ** 2))
+    return e
+
+
+def pairs_above(x):
+    e = 0.0
+    for i in range(len(x)):
+        for j in range(i + 1, len(x)):
+            e += np.exp(-((x[i] - x[j]) ** 2))
+    return e
+
+
+def pairs_below(x):
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        for j in range(i):
+            out[i] += np.sin(x[i] * x[j] ** 2)
+    return out
+
+
+def two_sets(x, c):
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        for j in range(len(c)):
+            d = x[i] - c[j]
+            out[i] += d / (1.0 + d * d)
+    return out
+
+
+IN_BETWEEN: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
+    *((pooled, (signed(*shape), 1.0)) for shape in ((9, 11), (8, 3), (2, 5), (1, 1))),
+    *((greatest_in_windows, (signed(*shape),)) for shape in ((9, 10), (3, 3), (2, 5))),
+    (greatest_in_windows, (np.round(signed(9, 9)),)),
+    *((layer, (signed(*shape), signed(3, 3))) for shape in ((6, 7), (3, 3), (2, 5))),
+    *((some_windows, (signed(n), signed(m), signed(m))) for n, m in ((13, 6), (12, 5), (3, 1), (2, 0))),
+    *((cut_at_the_ends, (signed(n), signed(5))) for n in (12, 3, 1, 0)),
+    (of_itself, (signed(9),)),
+    *((pairs, (signed(n, 2),)) for n in (20, 2, 1, 0)),
+    *((f, (signed(n),)) for f in (total_of_pairs, pairs_above, pairs_below) for n in (20, 3, 1, 0)),
+    *((two_sets, (signed(n), signed(m))) for n, m in ((12, 5), (5, 12), (0, 3), (3, 0))),
+]
 CASES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     *((convolved, (signed(n), signed(m))) for n, m in ((20, 4), (4, 4), (9, 8), (1, 1), (3, 0))),
     *((by_strides, (signed(24), signed(m), 7)) for m in (1, 3, 5)),
@@ -180,12 +308,41 @@ def test_gradient(f: Callable[..., Any], args: tuple[Any, ...]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("f", "args", "dtype"),
+    [
+        (f, args, dtype)
+        for k, (f, args) in enumerate(IN_BETWEEN)
+        for dtype in (np.float64, np.float32)[: 1 + (k % 3 == 0)]
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_gradient_of_what_stands_between_the_loops(f: Callable[..., Any], args: tuple[Any, ...], dtype: type) -> None:
+    own = lambda: [arg.astype(dtype) if isinstance(arg, np.ndarray) else arg for arg in args]
+    v = random_like(np.random.default_rng(3), f(*own()))
+    wanted, got = (grad(f, **how).value_and_backward(*own(), v) for how in ({"jit": False}, {"target": "cuda"}))
+    close = 1e-11 if dtype == np.float64 else 2e-4
+    for mine, want in zip(leaves(got), leaves(wanted), strict=True):
+        assert np.asarray(mine).dtype == np.asarray(want).dtype
+        np.testing.assert_allclose(mine, want, rtol=close, atol=close)
+
+
+@pytest.mark.parametrize(
+    ("f", "args"),
+    {f: args for f, args in reversed(IN_BETWEEN) if f not in (two_sets, of_itself)}.items(),
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_nobody_adds_to_what_others_have(f: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    text = grad(f, target="cuda").source(*args)
+    assert not {name for name in ("x_b", "p_b", "y_b") if f"atomic.add({name}" in text}
+
+
+@pytest.mark.parametrize(
     ("f", "args", "sums"),
     [
         (convolved, (signed(9), signed(3)), ["w_b"]),
         (by_strides, (signed(24), signed(3), 7), ["w_b"]),
         (image, (signed(6, 7), signed(3, 3)), ["w_b"]),
-        (with_itself, (signed(14), 4), ["x_b"]),
+        (with_itself, (signed(14), 4), []),
         (turned_along_both, (signed(5, 7), signed(5, 7)), []),
         (turned_by_a_loop, (signed(12), signed(1)), ["w_b"]),
     ],

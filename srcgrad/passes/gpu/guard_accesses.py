@@ -81,7 +81,7 @@ class _Known:
 
         def bound(term: Expr, low: bool) -> Expr | None:
             if isinstance(term, Var) and term in bounds:
-                return bounds[term][not low]
+                return by_values(bounds[term][not low], self.values)
             return affine.ONE if low and term in positive else None
 
         return proved_by_bounds(
