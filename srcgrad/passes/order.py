@@ -55,6 +55,7 @@ from .gpu.gather_sums import gather_sums
 from .gpu.guard_accesses import guard_accesses
 from .gpu.interior import interior
 from .gpu.keep_by_threads import keep_by_threads
+from .gpu.keep_for_neighbours import keep_for_neighbours
 from .gpu.keep_in_rows import keep_in_rows
 from .gpu.keep_threads import keep_threads
 from .gpu.lengths_of_arrays import lengths_of_arrays
@@ -257,6 +258,7 @@ ON_A_GPU: tuple[Pass, ...] = (
     scalar_arrays,  # sums and means that keep their axes
     add_apart,  # so do those without axes
     keep_threads,  # before fuse and store_once: a number of each column's, instead of a kernel for each row
+    keep_for_neighbours,  # ahead of gather, which computes again what is cheap
     gather,  # instead of gather_rows: nobody adds to an element of another thread's, where that can be had
     states_in_rows,  # a step copies no state to keep it
     unchanged_copies,  # what had the first state is an argument
