@@ -79,23 +79,21 @@ def _adds_up(loop: For) -> bool:
 
 
 def _looks_for_the_best(loop: For) -> bool:
-    """Does it choose among elements of windows that do not overlap: x[2 * i + k], of which i is of a loop around?"""
+    """Does it choose among elements of a window: x[2 * i + k], of which i is of a loop around?"""
     inside = statements(loop.body)
     if not all(isinstance(stmt, (Assign, For, If, Store)) for stmt in inside):
         return False
     places = [part for stmt in inside for part in _indices(stmt) if loop.index in variables(part)]
     chosen = {var for stmt in inside for var in _chosen(stmt)}
-    in_windows = bool(places) and all(_ends_ahead_of_the_next(part, loop) for part in places)
+    in_windows = bool(places) and all(_moves_on(part, loop) for part in places)
     return in_windows and any(not is_private(var, loop.body) for var in chosen)
 
 
-def _ends_ahead_of_the_next(part: Expr, loop: For) -> bool:
-    """Is what the loop goes through less than what the other indices go by?"""
-    steps = [abs(count) for term, count in affine.affine(part)[0] if loop.index not in variables(term)]
+def _moves_on(part: Expr, loop: For) -> bool:
+    """Is it a place in a window that other loops choose?"""
+    steps = [count for term, count in affine.affine(part)[0] if loop.index not in variables(term)]
     within = [affine.affine(substitute(part, {loop.index: affine.integer(trip)})) for trip in trips_of(loop) or ()]
-    others = {terms for terms, _ in within}
-    width = max(constant for _, constant in within) - min(constant for _, constant in within) if within else 0
-    return bool(steps) and len(others) == 1 and width < min(steps)
+    return bool(steps) and len({terms for terms, _ in within}) == 1
 
 
 def _chosen(stmt: Stmt) -> Iterator[Var]:

@@ -171,6 +171,33 @@ def greatest_in_windows(x):
     return out
 
 
+def first_greatest(x):
+    n, m = x.shape[0] - 2, (x.shape[1] - 3) // 2 + 1
+    out = np.zeros((n, m))
+    for i in range(n):
+        for j in range(m):
+            best = x[i, 2 * j]
+            for a in range(3):
+                for b in range(3):
+                    if x[i + a, 2 * j + b] > best:
+                        best = x[i + a, 2 * j + b]
+            out[i, j] = best
+    return out
+
+
+def greatest_by_max(x):
+    n, m = x.shape[0] - 2, x.shape[1] - 2
+    out = np.zeros((n, m))
+    for i in range(n):
+        for j in range(m):
+            best = -np.inf
+            for a in range(3):
+                for b in range(3):
+                    best = max(best, x[i + a, j + b])
+            out[i, j] = best
+    return out
+
+
 def layer(x, w):
     """What is dear is computed once for a window, and kept for those who have its elements."""
     n, m = x.shape[0] - 2, x.shape[1] - 2
@@ -267,7 +294,9 @@ def two_sets(x, c):
 IN_BETWEEN: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     *((pooled, (signed(*shape), 1.0)) for shape in ((9, 11), (8, 3), (2, 5), (1, 1))),
     *((greatest_in_windows, (signed(*shape),)) for shape in ((9, 10), (3, 3), (2, 5))),
-    (greatest_in_windows, (np.round(signed(9, 9)),)),
+    *((first_greatest, (signed(*shape),)) for shape in ((9, 10), (8, 9), (3, 3), (2, 5))),
+    *((greatest_by_max, (signed(*shape),)) for shape in ((6, 7), (3, 3), (2, 5))),
+    *((f, (np.round(signed(9, 9)),)) for f in (first_greatest, greatest_by_max, greatest_in_windows)),
     *((layer, (signed(*shape), signed(3, 3))) for shape in ((6, 7), (3, 3), (2, 5))),
     *((some_windows, (signed(n), signed(m), signed(m))) for n, m in ((13, 6), (12, 5), (3, 1), (2, 0))),
     *((cut_at_the_ends, (signed(n), signed(5))) for n in (12, 3, 1, 0)),

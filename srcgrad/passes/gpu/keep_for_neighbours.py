@@ -8,25 +8,31 @@
                                                       x_b[i] += kept[i]
                                                       x_b[i + 1] += kept_1[i]
 
+Where all of that is made of a few numbers, these are kept: which of the elements is the greatest, and what it gets.
 The second loop is for `gather`.  (What is cheap is computed by each neighbour, which takes no memory.)
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
-from ...analysis.additions import DEAREST, FLAT, adds_to
+import numpy as np
+
+from ...analysis.additions import DEAREST, FLAT, adds_to, cost_of
+from ...analysis.first_taken import with_first_taken
 from ...analysis.neighbours import Neighbours
 from ...analysis.nests import Memory, nest_of
 from ...analysis.straight import straight
 from ...ir import affine
-from ...ir.expressions import Array, Load, Var
+from ...ir.expressions import Array, Expr, Load, Var
 from ...ir.names import Names
-from ...ir.nodes import AddTo, Alloc, Block, For, Function, If, Stmt, Store
-from ...ir.walk import blocks, statements, with_blocks
+from ...ir.nodes import AddTo, Alloc, Assign, Block, For, Function, If, Stmt, Store
+from ...ir.walk import blocks, loads, numbers_set, statements, substituted, variables, with_blocks
 from .gather_sums import around, trips
 
 MOST_KEPT = 9  # numbers of an iteration
+DEAREST_TOGETHER = 160  # additions that all neighbours of an iteration may do again
 ANY = 1 << 30
 
 
@@ -43,6 +49,7 @@ def keep_for_neighbours(function: Function) -> Function:
             own = isinstance(stmt, For) and not stmt.ordered  # a thread's
             return (stmt,) if own else (with_blocks(stmt, tuple(map(changed, blocks(stmt)))),)
         loops, body = nest
+        body = with_first_taken(body, names)
         said = straight(body, names, memory.may_be_one) if any(isinstance(s, If) for s in body) else None
         if said is None and any(isinstance(s, If) for s in body):
             return (stmt,)
@@ -53,41 +60,84 @@ def keep_for_neighbours(function: Function) -> Function:
     return replace(function, body=changed(function.body))
 
 
+@dataclass(frozen=True)
+class _Apart:
+    """Memory for what is kept, what fetches it, and what stands in the place of additions."""
+
+    allocated: list[Stmt]
+    fetched: list[Stmt]
+    instead: dict[int, Block]
+
+
 class _Nest:
     def __init__(self, loops: tuple[For, ...], body: Block, names: Names, memory: Memory, free: set[Var]) -> None:
         self.loops, self.body, self.names, self.memory, self.free = loops, body, names, memory, free
 
     def apart(self) -> Block | None:
         """The loops that take the place of the nest; None where nothing is kept."""
-        allocated: list[Stmt] = []
-        fetched: list[Stmt] = []
-        body = list(self.body)
-        for array in dict.fromkeys(s.target.array for s in body if isinstance(s, AddTo) and isinstance(s.target, Load)):
-            added = {k: stmt for k, stmt in enumerate(self.body) if adds_to(stmt, array)}
-            found = {k: _normal(stmt.target) for k, stmt in added.items()}  # type: ignore[attr-defined]
-            targets = dict.fromkeys(found.values())
-            if len(targets) > MOST_KEPT or self.are_fetched(array, DEAREST) or not self.are_fetched(array, ANY):
+        out = _Apart([], [], {})
+        for array in dict.fromkeys(s.target.array for s in self.body if _is_added(s)):  # type: ignore[attr-defined]
+            added = {k: s for k, s in enumerate(self.body) if adds_to(s, array) and isinstance(s, AddTo)}
+            each = self.costs(array)
+            if sum(each) > DEAREST_TOGETHER and self.keep_numbers(added, out):
                 continue
-            places = {target: self.place_for(array) for target in targets}
-            allocated += (Alloc(kept.array, kept.array.dims, span=self.loops[0].span) for kept in places.values())
-            fetched += (AddTo(target, kept, reorder=True) for target, kept in places.items())
-            begun = set[Load]()
-            for k, stmt in added.items():
-                kept = places[found[k]]
-                body[k] = replace(stmt, target=kept) if kept in begun else _stored(kept, stmt)  # type: ignore[call-arg, arg-type]
-                begun.add(kept)
-        if not fetched:
+            if max(each, default=0) > DEAREST:
+                self.keep_sums(added, out)
+        if not out.fetched:
             return None
-        return (*allocated, around(self.loops, tuple(body)), around(self.loops, tuple(fetched)))
+        body = tuple(made for k, stmt in enumerate(self.body) for made in out.instead.get(k, (stmt,)))
+        return (*out.allocated, around(self.loops, body), around(self.loops, tuple(out.fetched)))
 
-    def are_fetched(self, array: Array, dearest: int) -> bool:
-        """Can neighbours have what is added to their elements, if what is computed for that costs no more?"""
-        found = Neighbours(self.loops, self.body, self.memory, dearest, False, True, self.free)
-        return bool(found.sums(array, self.body))
+    def keep_numbers(self, added: Mapping[int, AddTo], out: _Apart) -> bool:
+        """Those that all additions are made of, if they are few, and known ahead of the first one."""
+        values = [stmt.value for stmt in added.values()]
+        numbers = {v for value in values for v in variables(value)} - {loop.index for loop in self.loops}
+        later = numbers_set(self.body[min(added) :])
+        if any(map(loads, values)) or numbers & later or len(numbers) >= len(added):
+            return False
+        instead: list[Stmt] = []
+        names: dict[Expr, Expr] = {}
+        for number in sorted(numbers, key=lambda var: var.name):
+            place = self.place_for(number.name, number.dtype, out)
+            instead.append(_stored(place, number, added[min(added)]))
+            names[number] = Var(self.names.fresh(number.name), number.dtype)
+            out.fetched.append(Assign(names[number], place))  # type: ignore[arg-type]
+        out.fetched.extend(substituted(tuple(added.values()), names))
+        out.instead.update(dict.fromkeys(added, ()))
+        out.instead[min(added)] = tuple(instead)
+        return True
 
-    def place_for(self, array: Array) -> Load:
+    def keep_sums(self, added: Mapping[int, AddTo], out: _Apart) -> bool:
+        """What is added to each of the elements."""
+        targets = {k: _normal(stmt.target) for k, stmt in added.items()}  # type: ignore[arg-type]
+        if len(set(targets.values())) > MOST_KEPT:
+            return False
+        places: dict[Load, Load] = {}
+        for k, stmt in added.items():
+            target = targets[k]
+            if target in places:
+                out.instead[k] = (replace(stmt, target=places[target]),)
+                continue
+            places[target] = self.place_for(target.array.name, target.dtype, out)
+            out.instead[k] = (_stored(places[target], stmt.value, stmt),)
+            out.fetched.append(AddTo(target, places[target], reorder=True))
+        return True
+
+    def costs(self, array: Array) -> list[int]:
+        """Of what neighbours would compute again; none where they could not have it."""
+        sums = Neighbours(self.loops, self.body, self.memory, ANY, False, True, self.free).sums(array, self.body)
+        parts = [part for parts in sums for part in parts]
+        ahead = [[self.body[k] for k in part.slice] for part in parts]
+        return [
+            cost_of(block, self.body[part.position].value)  # type: ignore[attr-defined]
+            for block, part in zip(ahead, parts, strict=True)
+        ]
+
+    def place_for(self, name: str, dtype: np.dtype, out: _Apart) -> Load:
+        """An element of a new array, with one for each iteration."""
         dims = tuple(affine.maximum(trips(loop), affine.ZERO) for loop in self.loops)
-        kept = Array(self.names.fresh(f"{array.name}_kept"), array.dtype, dims)
+        kept = Array(self.names.fresh(f"{name}_kept"), dtype, dims)
+        out.allocated.append(Alloc(kept, dims, span=self.loops[0].span))
         place = tuple(affine.sub(loop.index, loop.start) for loop in self.loops)
         return Load(kept, place, checked=False, natural=True)
 
@@ -96,8 +146,12 @@ def _normal(target: Load) -> Load:
     return replace(target, index=tuple(map(affine.normal, target.index)))
 
 
-def _stored(place: Load, stmt: AddTo) -> Store:
-    return Store(place.array, place.index, stmt.value, checked=False, natural=True, span=stmt.span)
+def _is_added(stmt: Stmt) -> bool:
+    return isinstance(stmt, AddTo) and isinstance(stmt.target, Load)
+
+
+def _stored(place: Load, value: Expr, like: Stmt) -> Store:
+    return Store(place.array, place.index, value, checked=False, natural=True, span=like.span)
 
 
 __all__ = ["keep_for_neighbours"]
