@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ..ir import affine
-from ..ir.expressions import Array, Call, Expr, Load, Var
+from ..ir.expressions import INT64, Array, Call, Expr, Load, Var
 from ..ir.nodes import AddTo, Assign, Block, Comment, Stmt, Store
 from ..ir.walk import expressions, loads, numbers_set, statements, variables
 from ..ir.wraps import unwound
@@ -108,6 +108,15 @@ def normal_there(expr: Expr) -> Expr:
     return unwound(expr)
 
 
+def normal_everywhere(expr: Expr) -> Expr:
+    """Also what is compared: a + (i - a) < n is i < n."""
+    match expr:
+        case Call(op="lt" | "le" | "gt" | "ge", args=(x, y)) if x.dtype == y.dtype == INT64:
+            return replace(expr, args=(affine.normal(x), affine.normal(y)))
+    return normal_there(expr)
+
+
 __all__ = [
-    "DEAREST", "FLAT", "adds_to", "cost_of", "live", "needed_for", "normal_there", "order_of", "touched_beside",
+    "DEAREST", "FLAT", "adds_to", "cost_of", "live", "needed_for", "normal_everywhere", "normal_there", "order_of",
+    "touched_beside",
 ]  # fmt: skip

@@ -7,12 +7,15 @@ for i in range(n):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
+import numpy as np
+
 from ..ir import affine
-from ..ir.expressions import Expr, Var
+from ..ir.expressions import Array, Expr, Load, Var
 from ..ir.info import roots_of
+from ..ir.names import Names
 from ..ir.nodes import Block, Comment, For, Function, Stmt, Swap
 from ..ir.walk import blocks, loads, statements, variables, with_blocks
 from .effects import values_behind, values_within
@@ -53,6 +56,13 @@ def nest_of(stmt: Stmt, flat: tuple[type[Stmt], ...]) -> tuple[tuple[For, ...], 
     return None
 
 
+def element_of_each(loops: Sequence[For], name: str, dtype: np.dtype, names: Names) -> Load:
+    """Of a new array, with one for each iteration of such loops: the iteration's own."""
+    dims = tuple(affine.maximum(affine.sub(loop.stop, loop.start), affine.ZERO) for loop in loops)
+    kept = Array(names.fresh(f"{name}_kept"), dtype, dims)
+    return Load(kept, tuple(affine.sub(loop.index, loop.start) for loop in loops), checked=False, natural=True)
+
+
 class Memory:
     """Which names may be handles on one memory."""
 
@@ -73,4 +83,4 @@ class Memory:
         return {self.root(x), self.root(y)} <= self.exchanged and (x in self.roots or y in self.roots)
 
 
-__all__ = ["Memory", "nest_of", "with_nests"]
+__all__ = ["Memory", "element_of_each", "nest_of", "with_nests"]

@@ -12,15 +12,15 @@ are the `head`.  Nothing that a slice reads may be written in the nest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Call, Const, Expr, Load, Var, all_of, negated
+from ..ir.expressions import BOOL, INT64, Call, Const, Expr, Load, Span, Var, all_of, negated
 from ..ir.names import Names
-from ..ir.nodes import AddTo, Assign, Block, Comment, For, If, Raise, Stmt
-from ..ir.walk import blocks, expressions, loads, numbers_set, statements, substituted, variables
+from ..ir.nodes import AddTo, Alloc, Assign, Block, Comment, For, If, Raise, Stmt, Store
+from ..ir.walk import blocks, expressions, loads, numbers_set, statements, substituted, variables, with_blocks
 from .additions import DEAREST, cost_of
 from .lives import is_set
 
@@ -71,6 +71,39 @@ def ways_to_additions(block: Block, way: Way = (), owner: Stmt | None = None, br
             yield here
         for number, inner in enumerate(blocks(stmt)):
             yield from ways_to_additions(inner, here, stmt, number)
+
+
+def addition_of(way: Way) -> AddTo:
+    stmt = way[-1].block[way[-1].position]
+    assert isinstance(stmt, AddTo) and isinstance(stmt.target, Load)
+    return stmt
+
+
+def stores(kept: Iterable[Kept], span: Span | None) -> tuple[Block, dict[int, Block]]:
+    """The memory for numbers that iterations keep, and what stores them ahead of which statements."""
+    allocated: list[Stmt] = []
+    stored: dict[int, Block] = {}
+    for one in kept:
+        array, at = one.place.array, id(one.at.block[one.at.position])
+        allocated.append(Alloc(array, array.dims, span=span))
+        stored[at] = (*stored.get(at, ()), Store(array, one.place.index, one.var, checked=False, natural=True))
+    return tuple(allocated), stored
+
+
+def with_changes(block: Block, instead: Mapping[int, Block], ahead: Mapping[int, Block]) -> Block:
+    """The block with others in the place of some statements, or ahead of them, by their ids; what is empty then goes."""
+    out: list[Stmt] = []
+    for stmt in block:
+        out += ahead.get(id(stmt), ())
+        inner = blocks(stmt)
+        left = tuple(with_changes(each, instead, ahead) for each in inner)
+        if id(stmt) in instead:
+            out += instead[id(stmt)]
+        elif left == inner:
+            out.append(stmt)
+        elif any(left):
+            out.append(with_blocks(stmt, left))
+    return tuple(out)
 
 
 def head_of(nest: For) -> tuple[For, ...]:
@@ -217,4 +250,7 @@ def _dear(wanted: Set[Var], ahead: Block, may_be_read: Callable[[Load], bool], d
     return out
 
 
-__all__ = ["Slice", "Step", "Way", "head_of", "slice_of", "ways_to_additions"]
+__all__ = [
+    "Kept", "Slice", "Step", "Way",
+    "addition_of", "head_of", "is_guard", "slice_of", "stores", "ways_to_additions", "with_changes",
+]  # fmt: skip

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..analysis.additions import DEAREST, FLAT, live, normal_there, order_of
+from ..analysis.additions import DEAREST, FLAT, live, normal_everywhere, normal_there, order_of
 from ..analysis.divided_once import quotient
 from ..analysis.flat_grids import with_grids
 from ..analysis.neighbours import Neighbours, Part
@@ -78,7 +78,7 @@ def gathered(
         found = lambda body: Neighbours(loops, body, memory, dearest, ours_alone, on_a_gpu, free)
         if not any(isinstance(s, If) for s in body):
             out = Nest(found(body), names).gathered(written)
-        may_be_said = on_a_gpu and out is None and _adds_around(body)
+        may_be_said = on_a_gpu and out is None and adds_around(body)
         said = straight(body, names, memory.may_be_one) if may_be_said else None
         if said is not None:
             out = Nest(found(said.body), names, said).gathered(written)
@@ -87,7 +87,7 @@ def gathered(
     return replace(function, body=with_nests(function.body, change))
 
 
-def _adds_around(body: Block) -> bool:
+def adds_around(body: Block) -> bool:
     """Is there an array of which an iteration adds to several elements?"""
     places = {(s.target.array.name, s.target.index) for s in statements(body) if _is_added(s)}  # type: ignore[attr-defined]
     return len(places) > len({name for name, _ in places})
@@ -207,7 +207,8 @@ class Nest:
             i: affine.sub(i, apart) if end is None else end if step_of(end, i) is None else back_from(i, end)
             for i, apart, end in to
         }
-        here = lambda expr: rewrite(substitute(expr, there), normal_there)
+        normal = normal_there if self.said is None else normal_everywhere
+        here = lambda expr: rewrite(substitute(expr, there), normal)
         out: list[Stmt] = []
         for position in sorted(added.union(*(part.slice for part in parts))):
             stmt = map_expressions(said[position], here)
@@ -279,4 +280,4 @@ def _is_added(stmt: Stmt) -> bool:
     return isinstance(stmt, AddTo) and isinstance(stmt.target, Load)
 
 
-__all__ = ["Gathering", "Nest", "gather", "gathered"]
+__all__ = ["Gathering", "Nest", "adds_around", "gather", "gathered"]

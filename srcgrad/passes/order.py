@@ -45,6 +45,7 @@ from .gpu.alternate import alternate
 from .gpu.by_quotients import by_quotients
 from .gpu.change_places import change_places
 from .gpu.checkpoints import checkpoints
+from .gpu.clamped_apart import clamped_apart
 from .gpu.clear_together import clear_together
 from .gpu.compute_again import compute_again
 from .gpu.copies_as_loops import copies_as_loops
@@ -258,6 +259,7 @@ ON_A_GPU: tuple[Pass, ...] = (
     scalar_arrays,  # sums and means that keep their axes
     add_apart,  # so do those without axes
     keep_threads,  # before fuse and store_once: a number of each column's, instead of a kernel for each row
+    clamped_apart,  # … so that they are neighbours, but at the ends
     keep_for_neighbours,  # ahead of gather, which computes again what is cheap
     gather,  # instead of gather_rows: nobody adds to an element of another thread's, where that can be had
     states_in_rows,  # a step copies no state to keep it

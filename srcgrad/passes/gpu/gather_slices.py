@@ -21,17 +21,27 @@ taken by itself (`slices`).  What is dear of that, an iteration of the outer loo
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ...analysis.additions import FLAT, cost_of
 from ...analysis.effects import effects
-from ...analysis.nests import Memory, nest_of
-from ...analysis.slices import Kept, Slice, Way, head_of, slice_of, ways_to_additions
+from ...analysis.nests import Memory, element_of_each, nest_of
+from ...analysis.slices import (
+    Kept,
+    Slice,
+    Way,
+    addition_of,
+    head_of,
+    slice_of,
+    stores,
+    ways_to_additions,
+    with_changes,
+)
 from ...ir import affine
 from ...ir.expressions import Array, Const, Expr, Load, Var, all_of
 from ...ir.names import Names
-from ...ir.nodes import AddTo, Alloc, Block, For, Function, If, Raise, Stmt, Store
+from ...ir.nodes import AddTo, Block, For, Function, If, Raise, Stmt
 from ...ir.walk import blocks, expressions, loads, numbers_set, rewrite_block, statements, variables, with_blocks
 from .gather_sums import DEAREST_OF_ALL, Plan, Sums, can_be_shared, is_worth_it, trips
 
@@ -88,7 +98,8 @@ class _Nest:
         """The nest without such additions, and loops over elements behind it."""
         by_block: dict[tuple[int, Array], list[Way]] = {}
         for way in ways_to_additions((self.nest,)):
-            target = way[-1].block[way[-1].position].target  # type: ignore[attr-defined]
+            target = addition_of(way).target
+            assert isinstance(target, Load)
             if self.meets(way, target):
                 by_block.setdefault((id(way[-1].block), target.array), []).append(way)
         found = [made for ways in by_block.values() for made in self.gathered(ways)]
@@ -96,14 +107,9 @@ class _Nest:
         found = sure or found
         if not found:
             return None
-        stored: dict[int, Block] = {}
-        allocated: list[Stmt] = []
-        for one in (one for each in found for one in each.kept):
-            array, at = one.place.array, id(one.at.block[one.at.position])
-            allocated.append(Alloc(array, array.dims, span=self.nest.span))
-            stored[at] = (*stored.get(at, ()), Store(array, one.place.index, one.var, checked=False, natural=True))
-        gone = {id(way[-1].block[way[-1].position]) for each in found for way in each.ways}
-        rest = _without((self.nest,), gone, stored)
+        allocated, stored = stores([one for each in found for one in each.kept], self.nest.span)
+        gone: dict[int, Block] = {id(addition_of(way)): () for each in found for way in each.ways}
+        rest = with_changes((self.nest,), gone, stored)
         out = (*allocated, *rest, *(stmt for each in found for stmt in each.loops))
         pays = all_of(dict.fromkeys(each.pays for each in found))
         return out if pays is None else (If(pays, out, (self.nest,)),)
@@ -175,11 +181,7 @@ class _Nest:
         yield _Gathered(ways, found.kept, loops, pays)
 
     def place_for(self, var: Var) -> Load:
-        """An element of a new array, with one for each iteration of the head."""
-        dims = tuple(affine.maximum(trips(loop), affine.ZERO) for loop in self.head)
-        array = Array(self.names.fresh(f"{var.name}_kept"), var.dtype, dims)
-        place = tuple(affine.sub(loop.index, loop.start) for loop in self.head)
-        return Load(array, place, checked=False, natural=True)
+        return element_of_each(self.head, var.name, var.dtype, self.names)
 
     def is_regular(self, loops: Sequence[For]) -> bool:
         """Is it known ahead of the nest how often the loops run, but for triangles?"""
@@ -190,23 +192,6 @@ class _Nest:
         is_box = not any(variables(bound) & indices for loop in self.head for bound in (loop.start, loop.stop))
         by_one = all(affine.same(loop.step, affine.ONE) for loop in loops)
         return is_known and is_box and by_one and len(indices) == len(loops)
-
-
-def _without(block: Block, gone: Container[int], stored: Mapping[int, Block]) -> Block:
-    """The block without some statements, and what is empty then, and with others ahead of some."""
-    out: list[Stmt] = []
-    for stmt in block:
-        out += stored.get(id(stmt), ())
-        if id(stmt) in gone:
-            continue
-        inner = blocks(stmt)
-        left = tuple(_without(each, gone, stored) for each in inner)
-        if left != inner:
-            stmt = with_blocks(stmt, left)
-            if not any(left):
-                continue
-        out.append(stmt)
-    return tuple(out)
 
 
 __all__ = ["gather_slices"]

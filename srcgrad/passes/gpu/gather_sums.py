@@ -24,7 +24,7 @@ from ...analysis.additions import (
     cost_of,
     live,
     needed_for,
-    normal_there,
+    normal_everywhere,
     order_of,
     touched_beside,
 )
@@ -249,7 +249,7 @@ class Sums:
 
         `may_branch`: it may be a branch that keeps iterations from adding to what is not there.
         """
-        here = lambda expr: rewrite(substitute(expr, plan.there), normal_there)
+        here = lambda expr: rewrite(substitute(expr, plan.there), normal_everywhere)
         own = rewrite_block(own, lambda stmt: (map_expressions(stmt, here),))
         is_shared = can_be_shared(plan, own)
         inner = [replace(loop, ordered=not (is_shared and _is_long(loop))) for loop in plan.inner]

@@ -68,6 +68,11 @@ class _Known:
 
     def is_natural(self, expr: Expr) -> bool:
         """Provably >= 0."""
+        match expr:
+            case Call(op="minimum" | "min", args=args):
+                return all(map(self.is_natural, args))
+            case Call(op="maximum" | "max", args=args) if any(map(self.is_natural, args)):
+                return True
         said = by_values(expr, self.values)
         return self.is_natural_as_it_is(expr) or (said != expr and self.is_natural_as_it_is(said))
 
@@ -84,12 +89,14 @@ class _Known:
                 return by_values(bounds[term][not low], self.values)
             return affine.ONE if low and term in positive else None
 
-        return proved_by_bounds(
-            expr,
+        is_proved = lambda it: proved_by_bounds(
+            it,
             self.signs.is_natural,
             bound,
             lambda term: ranks.get(term, len(ranks)) if isinstance(term, Var) else len(ranks),
         )
+        rooms = (affine.sub(high, low) for low, high in bounds.values())  # none is negative: the loops run here
+        return is_proved(expr) or any(is_proved(affine.sub(expr, room)) for room in rooms)
 
     def is_below(self, part: Expr, length: Expr) -> bool:
         """Provably less than the length."""
@@ -97,6 +104,11 @@ class _Known:
             return True
         if isinstance(length, Call) and length.op == "maximum":  # … of a number of iterations and 0, mostly
             return any(self.is_below(part, operand) for operand in length.args)
+        match part:
+            case Call(op="minimum" | "min", args=args) if any(self.is_below(arg, length) for arg in args):
+                return True
+            case Call(op="maximum" | "max", args=args):
+                return all(self.is_below(arg, length) for arg in args)
         return self.is_natural(affine.sub(affine.sub(length, part), affine.ONE))
 
 

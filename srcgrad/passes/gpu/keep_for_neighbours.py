@@ -22,14 +22,15 @@ import numpy as np
 from ...analysis.additions import DEAREST, FLAT, adds_to, cost_of
 from ...analysis.first_taken import with_first_taken
 from ...analysis.neighbours import Neighbours
-from ...analysis.nests import Memory, nest_of
+from ...analysis.nests import Memory, element_of_each, nest_of
 from ...analysis.straight import straight
 from ...ir import affine
 from ...ir.expressions import Array, Expr, Load, Var
 from ...ir.names import Names
 from ...ir.nodes import AddTo, Alloc, Assign, Block, For, Function, If, Stmt, Store
 from ...ir.walk import blocks, loads, numbers_set, statements, substituted, variables, with_blocks
-from .gather_sums import around, trips
+from ..gather import adds_around
+from .gather_sums import around
 
 MOST_KEPT = 9  # numbers of an iteration
 DEAREST_TOGETHER = 160  # additions that all neighbours of an iteration may do again
@@ -49,6 +50,8 @@ def keep_for_neighbours(function: Function) -> Function:
             own = isinstance(stmt, For) and not stmt.ordered  # a thread's
             return (stmt,) if own else (with_blocks(stmt, tuple(map(changed, blocks(stmt)))),)
         loops, body = nest
+        if not adds_around(body):
+            return (stmt,)
         body = with_first_taken(body, names)
         said = straight(body, names, memory.may_be_one) if any(isinstance(s, If) for s in body) else None
         if said is None and any(isinstance(s, If) for s in body):
@@ -134,12 +137,9 @@ class _Nest:
         ]
 
     def place_for(self, name: str, dtype: np.dtype, out: _Apart) -> Load:
-        """An element of a new array, with one for each iteration."""
-        dims = tuple(affine.maximum(trips(loop), affine.ZERO) for loop in self.loops)
-        kept = Array(self.names.fresh(f"{name}_kept"), dtype, dims)
-        out.allocated.append(Alloc(kept, dims, span=self.loops[0].span))
-        place = tuple(affine.sub(loop.index, loop.start) for loop in self.loops)
-        return Load(kept, place, checked=False, natural=True)
+        place = element_of_each(self.loops, name, dtype, self.names)
+        out.allocated.append(Alloc(place.array, place.array.dims, span=self.loops[0].span))
+        return place
 
 
 def _normal(target: Load) -> Load:

@@ -205,7 +205,7 @@ class Kernels:
             span=loop.span,
         )
         rows = self.rows(loop, inner, body, colliding, later) if len(axes) == 1 else None
-        if rows is None:
+        if rows is None or (isinstance(rows.width, Const) and rows.width.value < WIDE_ROWS):
             return (*ahead, by_threads)
         by_warps, by_blocks = (
             replace(
