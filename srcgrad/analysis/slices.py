@@ -91,7 +91,7 @@ def stores(kept: Iterable[Kept], span: Span | None) -> tuple[Block, dict[int, Bl
 
 
 def with_changes(block: Block, instead: Mapping[int, Block], ahead: Mapping[int, Block]) -> Block:
-    """The block with others in the place of some statements, or ahead of them, by their ids; what is empty then goes."""
+    """The block with others in the place of statements, or ahead of them, by their ids; what is empty then goes."""
     out: list[Stmt] = []
     for stmt in block:
         out += ahead.get(id(stmt), ())
@@ -159,13 +159,12 @@ def slice_of(
                 body = (If(negated(stmt.condition), body, span=stmt.span),)
         match step.owner:
             case For() as loop:
+                wanted = (wanted - {loop.index}) | variables(loop.start) | variables(loop.stop)
                 loop, body, under = _of_steady_length(loop, body, names)
                 body = body if under is None else (If(under, body, span=loop.span),)
-                wanted |= set() if under is None else variables(under)
                 if wanted & numbers_set(loop.body):  # what another iteration has left
                     return None
                 loops.insert(0, loop)
-                wanted = (wanted - {loop.index}) | variables(loop.start) | variables(loop.stop)
             case If(condition=condition, span=span):
                 body = (If(condition, body, span=span) if step.branch == 0 else If(condition, (), body, span=span),)
                 wanted |= variables(condition)
