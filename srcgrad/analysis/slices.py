@@ -20,7 +20,20 @@ from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Expr, Load, Span, Var, all_of, negated
 from ..ir.names import Names
 from ..ir.nodes import AddTo, Alloc, Assign, Block, Comment, For, If, Raise, Stmt, Store
-from ..ir.walk import blocks, expressions, loads, numbers_set, statements, substituted, variables, with_blocks
+from ..ir.walk import (
+    blocks,
+    expressions,
+    loads,
+    map_expressions,
+    numbers_set,
+    rewrite,
+    rewrite_block,
+    statements,
+    subexpressions,
+    substituted,
+    variables,
+    with_blocks,
+)
 from .additions import DEAREST, cost_of
 from .lives import is_set
 
@@ -40,6 +53,7 @@ class Step:
 
 
 Way = tuple[Step, ...]
+LARGEST_DIVISOR = 8  # of what is said by a quotient and what is left
 
 
 @dataclass(frozen=True)
@@ -169,7 +183,41 @@ def slice_of(
                 body = (If(condition, body, span=span) if step.branch == 0 else If(condition, (), body, span=span),)
                 wanted |= variables(condition)
     read = (load for stmt in statements(body) for expr in expressions(stmt) for load in loads(expr))
-    return Slice(tuple(loops), body, tuple(kept), tuple(asked)) if all(map(may_be_read, read)) else None
+    if not all(map(may_be_read, read)):
+        return None
+    for loop in loops:
+        loops, body = _without_quotients(loop, loops, body, names)
+    return Slice(tuple(loops), body, tuple(kept), tuple(asked))
+
+
+def _without_quotients(loop: For, loops: list[For], body: Block, names: Names) -> tuple[list[For], Block]:
+    """Of elements k // 2 + a the loop over k is one over p, and one over what is left: k is 2 * p + left."""
+    targets = [s.target for s in statements(body) if isinstance(s, AddTo) and isinstance(s.target, Load)]
+    nodes = [node for target in targets for part in target.index for node in subexpressions(part)]
+    by = {
+        node.args[1]
+        for node in nodes
+        if isinstance(node, Call) and node.op == "floordiv" and node.args[0] == loop.index
+    }
+    if len(by) != 1 or loop.start != affine.ZERO or any(variables(e.stop) & {loop.index} for e in loops):
+        return loops, body
+    (divisor,) = by
+    if not isinstance(divisor, Const) or not 1 < divisor.value <= LARGEST_DIVISOR:
+        return loops, body
+    whole, left = Var(names.fresh(f"{loop.index.name}_group"), INT64), Var(names.fresh("left"), INT64)
+    number = affine.add(affine.mul(divisor, whole), left)
+
+    def said(node: Expr) -> Expr:
+        match node:
+            case Call(op="floordiv", args=(x, y)) if x == loop.index and y == divisor:
+                return whole
+        return node
+
+    body = rewrite_block(body, lambda stmt: (map_expressions(stmt, lambda expr: rewrite(expr, said)),))
+    body = (If(Call("lt", (number, loop.stop), BOOL), substituted(body, {loop.index: number}), span=loop.span),)
+    end = affine.floordiv(affine.add(loop.stop, affine.integer(divisor.value - 1)), divisor.value)
+    both = [replace(loop, index=whole, stop=end), replace(loop, index=left, stop=divisor)]
+    return [each for one in loops for each in (both if one is loop else [one])], body
 
 
 def is_guard(stmt: Stmt) -> TypeGuard[If]:
