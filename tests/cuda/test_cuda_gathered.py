@@ -257,6 +257,27 @@ def held_inside_along_both(x):
     return out
 
 
+def finer(x, w):
+    """A grid made finer, and smoothed."""
+    out = np.zeros(2 * len(x) - 5)
+    for k in range(2 * len(x) - 5):
+        s = 0.0
+        for a in range(3):
+            s += w[a] * x[k // 2 + a]
+        out[k] = np.sin(s)
+    return out
+
+
+def cut_windows(x, w):
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        s = 0.0
+        for k in range(max(i - 2, 0), min(i + 3, len(x))):
+            s += x[k] * w[k - i + 2]
+        out[i] = s * s
+    return out
+
+
 def of_itself(x):
     """The next window has what this one has made: no two run at one time."""
     for i in range(len(x) - 2):
@@ -324,6 +345,8 @@ IN_BETWEEN: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     *((layer, (signed(*shape), signed(3, 3))) for shape in ((6, 7), (3, 3), (2, 5))),
     *((some_windows, (signed(n), signed(m), signed(m))) for n, m in ((13, 6), (12, 5), (3, 1), (2, 0))),
     *((cut_at_the_ends, (signed(n), signed(5))) for n in (12, 3, 1, 0)),
+    *((finer, (signed(n), signed(3))) for n in (12, 4, 3)),
+    *((cut_windows, (signed(n), signed(5))) for n in (12, 4, 1, 0)),
     *((held_inside, (signed(n), signed(5))) for n in (12, 3, 2, 1, 0)),
     *((held_inside_along_both, (signed(*shape),)) for shape in ((6, 7), (1, 5), (2, 2), (0, 3))),
     (of_itself, (signed(9),)),
