@@ -1,8 +1,8 @@
 """A number that goes to the first of several places whose branch is taken: which one that is, is a number, too.
 
 if chosen:                                which = 0 if chosen else 1 if other else 2
-    now = g                               x_b[i] += g if which == 0 else 0.0
-    g = 0.0                               x_b[i + 1] += g if which == 1 else 0.0
+    now = g                               if which == 0: x_b[i] += g
+    g = 0.0                               if which == 1: x_b[i + 1] += g
     x_b[i] += now                  →      x_b[i + 2] += g if which == 2 else 0.0
 if other:
     now_1 = g
@@ -86,13 +86,14 @@ def _said(run: list[_Taken], rest: Block, names: Names) -> list[Stmt]:
     found: Expr = affine.integer(len(run))
     for k, one in reversed(list(enumerate(run))):
         found = select(one.condition, affine.integer(k), found)
-    at = lambda k: select(affine.equals(which, affine.integer(k)), whole, zero)
-    ahead: list[Stmt] = [Assign(which, found), Assign(whole, number), Assign(number, at(len(run)))]
-    added = [replace(one.addition, value=at(k)) for k, one in enumerate(run)]
+    rest_of_it = select(affine.equals(which, affine.integer(len(run))), whole, zero)
+    ahead: list[Stmt] = [Assign(which, found), Assign(whole, number), Assign(number, rest_of_it)]
+    is_it = lambda k: affine.equals(which, affine.integer(k))
+    added: list[Stmt] = [If(is_it(k), (replace(one.addition, value=whole),)) for k, one in enumerate(run)]
     match rest:
         case (AddTo(target=Load() as target, value=Var() as value) as last, *_) if value == number:
             if not any(number in variables(part) for part in target.index):
-                added.append(replace(last, value=at(len(run))))
+                added.append(replace(last, value=rest_of_it))
                 rest = rest[1:]
     return [*ahead, *added, *rest]
 

@@ -244,6 +244,19 @@ def held_inside(x, w):
     return out
 
 
+def held_inside_and_dear(x, w):
+    """What is kept for neighbours is for such that are not there, too."""
+    n = len(x)
+    out = np.zeros(n)
+    for i in range(n):
+        s = 0.0
+        for k in range(4):
+            there = x[min(max(i + k - 2, 0), n - 1)]
+            s += w[k] * np.exp(-there * there) / (1.0 + there * there)
+        out[i] = np.sin(s)
+    return out
+
+
 def held_inside_along_both(x):
     n, m = x.shape
     out = np.zeros((n, m))
@@ -348,13 +361,14 @@ IN_BETWEEN: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     *((finer, (signed(n), signed(3))) for n in (12, 4, 3)),
     *((cut_windows, (signed(n), signed(5))) for n in (12, 4, 1, 0)),
     *((held_inside, (signed(n), signed(5))) for n in (12, 3, 2, 1, 0)),
+    *((held_inside_and_dear, (signed(n), signed(4))) for n in (12, 1)),
     *((held_inside_along_both, (signed(*shape),)) for shape in ((6, 7), (1, 5), (2, 2), (0, 3))),
     (of_itself, (signed(9),)),
     *((pairs, (signed(n, 2),)) for n in (20, 2, 1, 0)),
     *((f, (signed(n),)) for f in (total_of_pairs, pairs_above, pairs_below) for n in (20, 3, 1, 0)),
     *((two_sets, (signed(n), signed(m))) for n, m in ((12, 5), (5, 12), (0, 3), (3, 0))),
 ]
-AT_THE_ENDS = (two_sets, of_itself, held_inside, held_inside_along_both)  # some add atomically
+AT_THE_ENDS = (two_sets, of_itself, held_inside, held_inside_and_dear, held_inside_along_both)  # some add atomically
 CASES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     *((convolved, (signed(n), signed(m))) for n, m in ((20, 4), (4, 4), (9, 8), (1, 1), (3, 0))),
     *((by_strides, (signed(24), signed(m), 7)) for m in (1, 3, 5)),

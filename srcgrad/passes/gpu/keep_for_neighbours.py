@@ -14,6 +14,7 @@ The second loop is for `gather`.  (What is cheap is computed by each neighbour, 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -23,12 +24,23 @@ from ...analysis.additions import DEAREST, FLAT, adds_to, cost_of
 from ...analysis.first_taken import with_first_taken
 from ...analysis.neighbours import Neighbours
 from ...analysis.nests import Memory, element_of_each, nest_of
-from ...analysis.straight import straight
+from ...analysis.straight import Straight, straight
 from ...ir import affine
-from ...ir.expressions import Array, Expr, Load, Var
+from ...ir.expressions import BOOL, Array, Call, Dim, Expr, Load, Var, both
 from ...ir.names import Names
 from ...ir.nodes import AddTo, Alloc, Assign, Block, For, Function, If, Stmt, Store
-from ...ir.walk import blocks, loads, numbers_set, statements, substituted, variables, with_blocks
+from ...ir.walk import (
+    blocks,
+    expressions,
+    loads,
+    numbers_set,
+    statements,
+    substitute,
+    substituted,
+    sure_loads,
+    variables,
+    with_blocks,
+)
 from ..gather import adds_around
 from .gather_sums import around
 
@@ -57,7 +69,7 @@ def keep_for_neighbours(function: Function) -> Function:
         if said is None and any(isinstance(s, If) for s in body):
             return (stmt,)
         plain = body if said is None else said.body
-        out = _Nest(loops, plain, names, memory, free).apart()
+        out = _Nest(loops, plain, names, memory, free, said).apart()
         return (stmt,) if out is None else out
 
     return replace(function, body=changed(function.body))
@@ -73,8 +85,18 @@ class _Apart:
 
 
 class _Nest:
-    def __init__(self, loops: tuple[For, ...], body: Block, names: Names, memory: Memory, free: set[Var]) -> None:
-        self.loops, self.body, self.names, self.memory, self.free = loops, body, names, memory, free
+    """Loops over a straight body; `said`: what it was before it was said without branches."""
+
+    def __init__(
+        self,
+        loops: tuple[For, ...],
+        body: Block,
+        names: Names,
+        memory: Memory,
+        free: set[Var],
+        said: Straight | None,
+    ) -> None:
+        self.loops, self.body, self.names, self.memory, self.free, self.said = loops, body, names, memory, free, said
 
     def apart(self) -> Block | None:
         """The loops that take the place of the nest; None where nothing is kept."""
@@ -88,12 +110,14 @@ class _Nest:
                 self.keep_sums(added, out)
         if not out.fetched:
             return None
-        body = tuple(made for k, stmt in enumerate(self.body) for made in out.instead.get(k, (stmt,)))
+        body = tuple(made for k, stmt in enumerate(self.body) for made in out.instead.get(k, self.as_it_was(stmt)))
         return (*out.allocated, around(self.loops, body), around(self.loops, tuple(out.fetched)))
 
     def keep_numbers(self, added: Mapping[int, AddTo], out: _Apart) -> bool:
         """Those that all additions are made of, if they are few, and known ahead of the first one."""
-        values = [stmt.value for stmt in added.values()]
+        questions = self.questions()
+        said = {k: replace(stmt, value=substitute(stmt.value, questions)) for k, stmt in added.items()}
+        values = [stmt.value for stmt in said.values()]
         numbers = {v for value in values for v in variables(value)} - {loop.index for loop in self.loops}
         later = numbers_set(self.body[min(added) :])
         if any(map(loads, values)) or numbers & later or len(numbers) >= len(added):
@@ -105,10 +129,21 @@ class _Nest:
             instead.append(_stored(place, number, added[min(added)]))
             names[number] = Var(self.names.fresh(number.name), number.dtype)
             out.fetched.append(Assign(names[number], place))  # type: ignore[arg-type]
-        out.fetched.extend(substituted(tuple(added.values()), names))
+        for k, stmt in said.items():
+            out.fetched.extend(substituted(self.where_it_is(stmt, added[k]), names))
         out.instead.update(dict.fromkeys(added, ()))
         out.instead[min(added)] = tuple(instead)
         return True
+
+    def questions(self) -> dict[Expr, Expr]:
+        """What is asked of numbers that stay what they are, by its name."""
+        often = Counter(var for stmt in self.body for var in numbers_set((stmt,)))
+        return {
+            s.var: s.value
+            for s in self.body
+            if isinstance(s, Assign) and isinstance(s.value, Call) and s.value.op == "eq" and not loads(s.value)
+            if often[s.var] == 1 and all(often[var] <= 1 for var in variables(s.value))
+        }
 
     def keep_sums(self, added: Mapping[int, AddTo], out: _Apart) -> bool:
         """What is added to each of the elements."""
@@ -123,8 +158,34 @@ class _Nest:
                 continue
             places[target] = self.place_for(target.array.name, target.dtype, out)
             out.instead[k] = (_stored(places[target], stmt.value, stmt),)
-            out.fetched.append(AddTo(target, places[target], reorder=True))
+            out.fetched.extend(self.where_it_is(AddTo(target, places[target], reorder=True), stmt))
         return True
+
+    def as_it_was(self, stmt: Stmt) -> Block:
+        return (stmt,) if self.said is None else self.said.in_branches((stmt,))
+
+    def where_it_is(self, addition: AddTo, origin: Stmt) -> Block:
+        """What stood in a branch may be added to what is not there, in iterations that do not take it."""
+        target = addition.target
+        assert isinstance(target, Load)
+        if self.said is None or origin not in self.said.of_branches or self.is_read_anyway(target):
+            return (addition,)
+        is_there: Expr | None = None
+        for axis, part in enumerate(target.index):
+            is_there = both(is_there, Call("le", (affine.ZERO, part), BOOL))
+            is_there = both(is_there, Call("lt", (part, Dim(target.array.name, axis)), BOOL))
+        return (addition,) if is_there is None else (If(is_there, (addition,)),)
+
+    def is_read_anyway(self, target: Load) -> bool:
+        """Does every iteration read an element of as large an array in this place?"""
+        flat = (stmt for stmt in self.body if isinstance(stmt, FLAT))
+        read = {load for stmt in flat for expr in expressions(stmt) for load in sure_loads(expr)}
+        return any(
+            len(load.index) == len(target.index)
+            and all(map(affine.same, load.index, target.index))
+            and all(map(affine.same, load.array.dims, target.array.dims))
+            for load in read
+        )
 
     def costs(self, array: Array) -> list[int]:
         """Of what neighbours would compute again; none where they could not have it."""
