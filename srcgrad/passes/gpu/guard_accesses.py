@@ -70,7 +70,7 @@ class _Known:
         """Provably >= 0."""
         match expr:
             case Call(op="minimum" | "min", args=args):
-                return all(map(self.is_natural, args))
+                return all(self.is_natural(arg) or self.is_natural_in_loops_of(expr, arg) for arg in args)
             case Call(op="maximum" | "max", args=args) if any(map(self.is_natural, args)):
                 return True
         said = by_values(expr, self.values)
@@ -89,14 +89,21 @@ class _Known:
                 return by_values(bounds[term][not low], self.values)
             return affine.ONE if low and term in positive else None
 
-        is_proved = lambda it: proved_by_bounds(
-            it,
+        return proved_by_bounds(
+            expr,
             self.signs.is_natural,
             bound,
             lambda term: ranks.get(term, len(ranks)) if isinstance(term, Var) else len(ranks),
         )
-        rooms = (affine.sub(high, low) for low, high in bounds.values())  # none is negative: the loops run here
-        return is_proved(expr) or any(is_proved(affine.sub(expr, room)) for room in rooms)
+
+    def is_natural_in_loops_of(self, place: Expr, end: Expr) -> bool:
+        """Is it >= 0 where loops run that a place depends on: n - 1 of min(i + 1, n - 1), for i in range(n)?"""
+        for loop in self.around:
+            low, high = self.signs.ends(loop)
+            if loop.index in variables(place) and _is_steady(loop, (low, high)):
+                if self.is_natural(affine.sub(end, affine.sub(high, low))):
+                    return True
+        return False
 
     def is_below(self, part: Expr, length: Expr) -> bool:
         """Provably less than the length."""
@@ -108,7 +115,8 @@ class _Known:
             case Call(op="minimum" | "min", args=args) if any(self.is_below(arg, length) for arg in args):
                 return True
             case Call(op="maximum" | "max", args=args):
-                return all(self.is_below(arg, length) for arg in args)
+                room = lambda arg: affine.sub(affine.sub(length, arg), affine.ONE)
+                return all(self.is_below(arg, length) or self.is_natural_in_loops_of(part, room(arg)) for arg in args)
         return self.is_natural(affine.sub(affine.sub(length, part), affine.ONE))
 
 
