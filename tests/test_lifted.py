@@ -297,7 +297,7 @@ HARD = (
 @pytest.mark.parametrize("f", HARD)
 def test_integrals_are_as_near_as_scipys(f: Any) -> None:
     """Both say how far off they may be: SciPy extrapolates where halving intervals gets nowhere."""
-    from srcgrad.rules.compositions.scipy_quad import adaptive
+    from srcgrad.rules.compositions.scipy.quad import adaptive
 
     got, error = adaptive(f, (), 0.0, 1.0, 0.0, 1.0, 21, 1.49e-8, 1.49e-8, 50)
     want, other = scipy.integrate.quad(f, 0.0, 1.0)

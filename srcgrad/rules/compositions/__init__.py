@@ -12,35 +12,12 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-import sys
 from typing import Any
 
-from srcgrad.rules.compositions import registry
-
-_WAITING = {  # modules whose import takes as long as half of ours
-    "scipy_distances": "scipy.spatial.distance",
-    "scipy_distribution_functions": "scipy.stats",
-    "scipy_distributions": "scipy.stats",
-    "scipy_filters": "scipy.ndimage",
-    "scipy_frozen_distributions": "scipy.stats",
-    "scipy_grids": "scipy.ndimage",
-    "scipy_initial_values": "scipy.integrate",
-    "scipy_integrals": "scipy.integrate",
-    "scipy_interpolation": "scipy.interpolate",
-    "scipy_quad": "scipy.integrate",
-    "scipy_recursive_filters": "scipy.signal",
-    "scipy_regular_grids": "scipy.interpolate",
-    "scipy_roots": "scipy.optimize",
-    "scipy_signals": "scipy.signal",
-    "scipy_sparse_matrices": "scipy.sparse",
-    "scipy_splines": "scipy.interpolate",
-    "scipy_standard_distributions": "scipy.stats",
-    "scipy_summaries": "scipy.stats",
-}
+from srcgrad.rules.compositions import registry, scipy
 
 for _module in pkgutil.iter_modules(__path__):  # each adds its functions to the registry
-    if _module.name not in _WAITING:
-        importlib.import_module(f"{__name__}.{_module.name}")
+    importlib.import_module(f"{__name__}.{_module.name}")
 
 COMPOSITIONS = registry.COMPOSITIONS
 METHODS = registry.METHODS
@@ -54,20 +31,14 @@ SEARCHES = registry.SEARCHES
 
 def composition_of(function: Any) -> registry.Composition | None:
     """What stands for a function; what stands for those of a module that waits is read once it is imported."""
-    _read_waiting()
+    scipy.read_waiting()
     return COMPOSITIONS.get(function)
 
 
 def made_of(cls: type) -> tuple[tuple[str, ...], registry.Composition] | None:
     """What stands for objects of a class that were made outside: names of attributes, and what is made of these."""
-    _read_waiting()
+    scipy.read_waiting()
     return OBJECTS.get(cls)
-
-
-def _read_waiting() -> None:
-    for name in [name for name, module in _WAITING.items() if module in sys.modules]:
-        importlib.import_module(f"{__name__}.{name}")
-        _WAITING.pop(name, None)
 
 
 __all__ = [

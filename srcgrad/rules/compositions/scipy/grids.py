@@ -7,8 +7,8 @@ import scipy.ndimage
 
 from srcgrad.rules.compositions.along import weighed
 from srcgrad.rules.compositions.registry import means
-from srcgrad.rules.compositions.scipy_banded import solved
-from srcgrad.rules.compositions.scipy_filters import given, kind_of
+from srcgrad.rules.compositions.scipy.banded import solved
+from srcgrad.rules.compositions.scipy.filters import given, kind_of
 
 FAR = 12  # elements beyond an edge, as SciPy has them where that goes on with its last value
 

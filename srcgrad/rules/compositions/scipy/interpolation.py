@@ -7,7 +7,7 @@ import scipy.interpolate
 from numpy.lib.array_utils import normalize_axis_index
 
 from srcgrad.rules.compositions.registry import means, objects_mean
-from srcgrad.rules.compositions.scipy_banded import solved
+from srcgrad.rules.compositions.scipy.banded import solved
 
 
 class Piecewise:

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.stats
 
 from srcgrad.rules.compositions.registry import means, objects_mean
-from srcgrad.rules.compositions.scipy_standard_distributions import STANDARD
+from srcgrad.rules.compositions.scipy.standard_distributions import STANDARD
 
 
 class Frozen:

@@ -10,7 +10,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from srcgrad.rules.compositions.along import part
 from srcgrad.rules.compositions.registry import means
-from srcgrad.rules.compositions.scipy_filters import convolve1d
+from srcgrad.rules.compositions.scipy.filters import convolve1d
 
 
 @means(scipy.signal.convolve)

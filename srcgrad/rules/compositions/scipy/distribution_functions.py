@@ -6,8 +6,8 @@ import numpy as np
 import scipy.stats
 
 from srcgrad.rules.compositions.registry import COMPOSITIONS
-from srcgrad.rules.compositions.scipy_distributions import standard, where
-from srcgrad.rules.compositions.scipy_standard_distributions import STANDARD
+from srcgrad.rules.compositions.scipy.distributions import standard, where
+from srcgrad.rules.compositions.scipy.standard_distributions import STANDARD
 
 
 def parameters(names, args, kwargs):

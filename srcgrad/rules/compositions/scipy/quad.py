@@ -13,7 +13,7 @@ import numpy as np
 import scipy.integrate
 
 from srcgrad.rules.compositions.registry import follow, is_constant, means, only_once
-from srcgrad.rules.compositions.scipy_roots import as_tuple
+from srcgrad.rules.compositions.scipy.roots import as_tuple
 from srcgrad.rules.user import stop_gradient
 
 EPSILON = 2.0**-52
