@@ -5,8 +5,9 @@ if i >= 1:      →   i - 1 >= 0 is a fact in the branch, for as long as i is wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from operator import is_
 from typing import Any
 
@@ -37,7 +38,7 @@ from ..ir.nodes import (
     split_dims,
 )
 from ..ir.walk import loads, statements, subexpressions, targets, variables, with_fields
-from .lengths import Equal
+from .lengths import Equal, parts_of
 from .signs import the_other_way_round
 
 Fact = tuple[tuple[Expr, ...], Expr]  # where those are >= 1, this is >= 0
@@ -58,26 +59,49 @@ class Loop:
     ahead: Any = None  # the scope right ahead of it, where a check of it would stand
 
 
-class FactsByTerms:
-    """Facts in the names of `equal`, each once, by what an expression has to have in it to follow from them."""
+LAYERS = 8  # of facts that came one after the other, until they are put in one
 
-    def __init__(self, facts: Iterable[Fact], equal: Equal) -> None:
-        self.by_term: dict[Expr, list[Fact]] = {}
+
+class FactsByTerms:
+    """Facts in the names of `equal`, by what an expression has to have in it to follow from them; more than `below`."""
+
+    def __init__(self, facts: Iterable[Fact], equal: Equal, below: FactsByTerms | None = None) -> None:
+        self.layers: tuple[FactsByTerms, ...] = (self,) if below is None else (self, *below.layers)
+        self.by_term: dict[Expr, dict[int, list[Fact]]] = {}
         self.by_first_positive: dict[Expr | None, list[Fact]] = {}
+        self.mentioned: set[Expr] = set()
         for fact in dict.fromkeys((conditions, equal.named(known)) for conditions, known in facts):
+            self.mentioned |= parts_of(fact[1])
             terms, _ = affine.affine(fact[1])
-            for term, _ in terms:
-                self.by_term.setdefault(term, []).append(fact)
+            for term, count in terms:
+                self.by_term.setdefault(term, {}).setdefault(count, []).append(fact)
             first = next((term for term, count in terms if count > 0), None)
             self.by_first_positive.setdefault(first, []).append(fact)
 
-    def with_term(self, term: Expr) -> Sequence[Fact]:
-        return self.by_term.get(term, ())
+    def mention(self, length: Expr) -> bool:
+        return any(length in layer.mentioned for layer in self.layers)
 
-    def with_no_more_than(self, terms: affine.Terms) -> Iterator[Fact]:
+    def that_take_away(self, term: Expr, count: int, is_natural: bool) -> list[Fact]:
+        """Those that leave nothing of so many of a term, or as many as may be there where the term is not negative."""
+        found = [layer.by_term[term] for layer in self.layers if term in layer.by_term]
+        if not is_natural:
+            return [fact for facts in found for fact in facts.get(count, ())]
+        return [fact for facts in found for often in facts if often <= count for fact in facts[often]]
+
+    def with_no_more_than(self, terms: affine.Terms) -> list[Fact]:
         """Those that may add nothing to these terms: what they add would have to be taken away again."""
-        for term in (None, *(term for term, _ in terms)):
-            yield from self.by_first_positive.get(term, ())
+        firsts = (None, *(term for term, _ in terms))
+        return [fact for layer in self.layers for first in firsts for fact in layer.by_first_positive.get(first, ())]
+
+
+class SpokenOf:
+    """Variables that something was ever said by: the values of others, ranges, shapes, and facts."""
+
+    def __init__(self) -> None:
+        self.in_values: set[Var] = set()
+        self.in_ranges: set[Var] = set()
+        self.in_shapes: set[Var] = set()
+        self.in_facts: set[Var] = set()
 
 
 @dataclass
@@ -91,8 +115,12 @@ class Scope:
     facts: list[Fact] = field(default_factory=list)
     shapes: dict[str, tuple[Expr, ...]] = field(default_factory=dict)  # as long as they are what they were when made
     equal: Equal = field(default_factory=Equal)
-    spoken_of: set[Var] = field(default_factory=set)  # variables that something was ever said by, here or in a copy
-    sorted_facts: tuple[int, Any, FactsByTerms] | None = None  # with their number and what they were made of
+    spoken_of: SpokenOf = field(default_factory=SpokenOf)  # here or in a copy
+    sorted_facts: tuple[FactsByTerms, int, int, int] | None = (
+        None  # of so many facts, loops, and lengths with two names
+    )
+    proofs: dict[Expr, bool] = field(default_factory=dict)  # of what is known here, by the names in `proved_in`
+    proved_in: Any = None
 
     @staticmethod
     def at_entry(shapes: dict[str, tuple[Expr, ...]]) -> Scope:
@@ -106,34 +134,50 @@ class Scope:
         own["ranges"] = dict(self.ranges)
         if "equal" not in changes:
             own["equal"] = self.equal.copy()
+        if "loops" in changes:
+            own["proofs"] = {}
         return with_fields(self, own | changes)
 
+    def proofs_with(self, *others: Any) -> dict[Expr, bool]:
+        """What has turned out to be a natural number here, or not: as long as nothing else is known, and these stay."""
+        now = self.equal.names, *others
+        if self.proved_in is None or not all(map(is_, self.proved_in, now)):
+            self.proofs, self.proved_in = {}, now
+        return self.proofs
+
     def is_now(self, var: Var, value: Expr) -> None:
+        self.proofs = {}
         self.values[var] = value
-        self.spoken_of.add(var)
-        self.spoken_of |= variables(value)
+        self.spoken_of.in_values |= {var, *variables(value)}
 
     def is_between(self, var: Var, low: Expr, high: Expr) -> None:
+        self.proofs = {}
         self.ranges[var] = low, high
-        self.spoken_of |= {var, *variables(low), *variables(high)}
+        self.spoken_of.in_ranges |= {var, *variables(low), *variables(high)}
 
     def has_shape(self, array: str, dims: tuple[Expr, ...]) -> None:
         self.shapes[array] = dims
-        self.spoken_of.update(*map(variables, dims))
+        self.spoken_of.in_shapes.update(*map(variables, dims))
 
     def hold(self, facts: Iterable[Fact]) -> None:
         for conditions, known in facts:
+            self.proofs = {}
             self.facts.append((conditions, known))
-            self.spoken_of.update(variables(known), *map(variables, conditions))
+            self.spoken_of.in_facts.update(variables(known), *map(variables, conditions))
 
     def facts_by_terms(self) -> FactsByTerms:
         """The facts, and that the loops around make a trip at least."""
-        count, now = len(self.facts), (self.facts, self.loops, self.equal.names)
-        if self.sorted_facts is None or self.sorted_facts[0] != count or not all(map(is_, self.sorted_facts[1], now)):
-            steady = (loop.trips for loop in self.loops if not variables(loop.trips) & loop.changed)
-            running = (((), affine.sub(trips, affine.ONE)) for trips in steady)
-            self.sorted_facts = count, now, FactsByTerms((*self.facts, *running), self.equal)
-        return self.sorted_facts[2]
+        below, counted, loops, names = self.sorted_facts or (None, 0, 0, 0)
+        united = [*islice(self.equal.same_as, names, None)] if names < len(self.equal.same_as) else []
+        if below is not None and (len(below.layers) == LAYERS or any(map(below.mention, united))):
+            below, counted, loops = None, 0, 0
+        new = self.facts[counted:]
+        for loop in self.loops[loops:]:
+            if not variables(loop.trips) & loop.changed:
+                new.append(((), affine.sub(loop.trips, affine.ONE)))
+        table = FactsByTerms(new, self.equal, below) if new or below is None else below
+        self.sorted_facts = table, len(self.facts), len(self.loops), len(self.equal.same_as)
+        return table
 
     def forget_arrays(self, stmt: Stmt) -> None:
         """What is made inside a statement has another shape after it, perhaps."""
@@ -156,15 +200,22 @@ class Scope:
 
     def forget(self, names: frozenset[Var] | set[Var]) -> None:
         """These variables have new values."""
-        if self.spoken_of.isdisjoint(names):
-            return
-        for var in [v for v, value in self.values.items() if v in names or not names.isdisjoint(variables(value))]:
-            del self.values[var]
-        for var in [v for v, ends in self.ranges.items() if v in names or reads_any(ends, names)]:
-            del self.ranges[var]
-        for array in [a for a, dims in self.shapes.items() if reads_any(dims, names)]:
-            del self.shapes[array]
-        self.facts = [(c, known) for c, known in self.facts if not reads_any((*c, known), names)]
+        spoken_of, before = self.spoken_of, (len(self.values), len(self.ranges), self.facts)
+        if not spoken_of.in_values.isdisjoint(names):
+            for var in [v for v, value in self.values.items() if v in names or not names.isdisjoint(variables(value))]:
+                del self.values[var]
+        if not spoken_of.in_ranges.isdisjoint(names):
+            for var in [v for v, ends in self.ranges.items() if v in names or reads_any(ends, names)]:
+                del self.ranges[var]
+        if not spoken_of.in_shapes.isdisjoint(names):
+            for array in [a for a, dims in self.shapes.items() if reads_any(dims, names)]:
+                del self.shapes[array]
+        if not spoken_of.in_facts.isdisjoint(names):
+            left = [fact for fact in self.facts if not reads_any((*fact[0], fact[1]), names)]
+            if len(left) < len(self.facts):
+                self.facts, self.sorted_facts = left, None
+        if before[:2] != (len(self.values), len(self.ranges)) or before[2] is not self.facts:
+            self.proofs = {}
 
 
 def reads_any(exprs: tuple[Expr, ...], names: frozenset[Var] | set[Var]) -> bool:

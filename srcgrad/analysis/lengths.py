@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import overload
 
@@ -152,6 +153,8 @@ class Equal:
         """The expression with lengths that are equal by one name."""
         if expr is None or not self.same_as:
             return expr
+        if self.same_as.keys().isdisjoint(parts_of(expr)):
+            return expr
         if expr not in self.names:
             to_one = lambda part: self.one_of(part) if part.dtype == INT64 and part in self.same_as else part
             self.names[expr] = rewrite(expr, to_one)
@@ -184,6 +187,12 @@ class Equal:
         """Which one of several that are equal is the best to go by."""
         kind = next((k for k, kind in enumerate((Const, Dim, Var)) if isinstance(length, kind)), 3)
         return kind, self.first.get(length, len(self.first))
+
+
+@lru_cache(maxsize=65536)
+def parts_of(expr: Expr) -> frozenset[Expr]:
+    """The expression and all in it."""
+    return frozenset(subexpressions(expr))
 
 
 def steps_by_one(loop: For) -> bool:

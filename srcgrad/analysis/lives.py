@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from ..ir.expressions import Var
 from ..ir.nodes import AddTo, Assign, For, If, Invoke, Pop, Rule, Stmt, While
-from ..ir.walk import blocks, expressions, variables
+from ..ir.walk import blocks, expressions, remembered, variables
 from .effects import effects
 
 
 def is_private(var: Var, block: tuple[Stmt, ...]) -> bool:
     """Does every run of the block set the variable before it reads it?"""
     for stmt in block:
-        seen = effects((stmt,))
-        if var not in seen.reads and var not in seen.writes:
+        if var not in _touched(stmt):
             continue
         if isinstance(stmt, While) and stmt.trip == var:  # which is set before the condition is asked
             return var not in effects(stmt.body).writes
@@ -37,6 +36,12 @@ def is_private(var: Var, block: tuple[Stmt, ...]) -> bool:
         if is_set(var, (stmt,)):
             return True
     return True
+
+
+@remembered
+def _touched(stmt: Stmt) -> frozenset[Var]:
+    seen = effects((stmt,))
+    return frozenset(seen.reads) | frozenset(seen.writes)
 
 
 def _sets(stmt: Stmt, var: Var) -> bool:

@@ -131,6 +131,7 @@ class _Prover:
         self.check, self.naturals, self.learning, self.quiet = check, naturals, learning, quiet
         self.refuted: set[str] = set()
         self.contents: dict[str, Expr] = {}  # what is in arrays that are made here and filled in one place
+        self.contents_of_now = object()  # another one whenever they change
 
     # ----------------------------------------------------------------------------------------------- walking
 
@@ -267,6 +268,7 @@ class _Prover:
 
     def note_contents(self, array: Array, value: Expr, scope: Scope) -> None:
         """Remainders that are kept in an array are as small when they are read again."""
+        self.contents_of_now = object()
         value = scope.values.get(value, value)  # type: ignore[call-overload]
         small = isinstance(value, Call) and value.op == "mod" and not variables(value.args[1])
         if array.dtype == INT64 and small and array.name not in self.contents:
@@ -330,6 +332,12 @@ class _Prover:
 
     def is_natural(self, expr: Expr, scope: Scope) -> bool:
         """Provably >= 0 here."""
+        proofs = scope.proofs_with(self.contents_of_now)
+        if expr not in proofs:
+            proofs[expr] = self._is_natural(expr, scope)
+        return proofs[expr]
+
+    def _is_natural(self, expr: Expr, scope: Scope) -> bool:
         match expr:
             case Call(op="select", args=(_, x, y)) if expr.dtype == INT64:
                 return self.is_natural(x, scope) and self.is_natural(y, scope)
@@ -351,11 +359,11 @@ class _Prover:
 
     def follows_from_any(self, expr: Expr, scope: Scope) -> bool:
         """Is the expression a fact, plus what is not negative?"""
-        terms = affine.affine(expr)[0]
-        in_the_way = next((t for t, c in terms if c < 0 or not self.is_natural_term(t)), None)
-        facts = scope.facts_by_terms()
-        near = facts.with_term(in_the_way) if in_the_way is not None else facts.with_no_more_than(terms)
-        return any(self.follows(expr, fact, scope) for fact in near)
+        terms, facts = affine.affine(expr)[0], scope.facts_by_terms()
+        natural = {term: self.is_natural_term(term) for term, _ in terms}
+        in_the_way = [(term, count, natural[term]) for term, count in terms if count < 0 or not natural[term]]
+        found = [facts.that_take_away(*one) for one in in_the_way] or [facts.with_no_more_than(terms)]
+        return any(self.follows(expr, fact, scope) for fact in min(found, key=len))
 
     def follows(self, expr: Expr, fact: Fact, scope: Scope) -> bool:
         conditions, known = fact
