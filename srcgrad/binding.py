@@ -18,6 +18,7 @@ from typing import Any
 
 from srcgrad.arguments import COTANGENT, is_simple_object
 from srcgrad.assumptions import Assumption
+from srcgrad.backward_as_function import as_function, entry_of_gradient
 from srcgrad.errors import ArgumentError, OptionError, SourceError, SrcgradError, UnsupportedError
 from srcgrad.frontend.numpy.table import TABLE
 from srcgrad.frontend.outside import Fixed, InGroup, MadeOf, Place, Said, parts_of_partial
@@ -191,6 +192,8 @@ def _opened(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any], list[f
             args, kwargs = (*function.args, *args), {**function.keywords, **kwargs}
             partials.append(function)
             function = function.func
+        elif (entry := entry_of_gradient(function)) is not None:
+            function = as_function(entry)
         elif isinstance(function, types.MethodType):
             args, function = (function.__self__, *args), function.__func__
         elif unwrap(function) is not function:

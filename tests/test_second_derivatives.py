@@ -287,6 +287,32 @@ def test_the_smallest_integer() -> None:
     check_grad(plain(lambda x, i, v: counts.backward(x, i, v)), X, np.array([0, 2, 2]), X)
 
 
+@plain
+def cubes(x, w, *, p=3):
+    return x**p * w
+
+
+def test_the_bound_method_is_a_function_too() -> None:
+    total = plain(lambda x: np.sum(x**3))
+    of_total = plain(total.backward)
+    assert of_total(X).tolist() == total.backward(X).tolist()
+    np.testing.assert_allclose(of_total.backward(X, POWERS), 6 * X * POWERS, rtol=1e-15)
+    np.testing.assert_allclose(plain(total.value_and_backward).backward(X, (1.0, POWERS)), 3 * X**2 + 6 * X * POWERS)
+    weighed = plain(cubes.backward, wrt=("w", "v"))
+    of_w, of_v = weighed.backward(X, POWERS, (X, np.zeros(3)), v=POWERS)
+    np.testing.assert_allclose(of_w, X * POWERS * 3 * X**2, rtol=1e-14)
+    np.testing.assert_allclose(of_v, X * POWERS * 3 * X**2, rtol=1e-14)
+    with pytest.raises(UnsupportedError, match=r"cubes.vjp can't be differentiated(?s:.*)grad\(cubes.backward\)"):
+        grad(cubes.vjp)
+
+
+def test_the_bound_method_that_is_machine_code_by_now() -> None:
+    cube = grad(lambda x: x**3)
+    assert cube.backward(2.0) == 12.0
+    twice = grad(cube.backward)
+    assert (twice(2.0), twice.backward(2.0), plain(twice.backward).backward(2.0)) == (12.0, 12.0, 6.0)
+
+
 def test_calls_that_do_not_fit() -> None:
     with pytest.raises(ArgumentError, match="of_v.backward: too many positional arguments"):
         plain(lambda x: of_v.backward(x, x, x, x)[0])(X)

@@ -106,11 +106,14 @@ class Statements:
         """What may only be held under a name is read: where the name is known, `what`."""
         if is_unusable(value):
             what = ast.unparse(what) if isinstance(what, ast.expr) else what
+            here, self.span = self.span, value.value.span or self.span
             try:
                 self.refuse(f"{what or value.value.name.lstrip('.')} {value.value.how}", *value.value.helps)
             except UnsupportedError as error:
                 error.unusable = value.value  # type: ignore[attr-defined]
                 raise
+            finally:
+                self.span = here
 
     def variable(self, name: str, value: Expr) -> Var:
         """A fresh variable that holds the value from here on."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.expressions import BOOL, INT64, Array, Const, Expr
+from ..ir.expressions import BOOL, INT64, Array, Const, Expr, Span
 from ..ir.types import DictKind, ScalarType
 from .array_values import ArrayValue
 
@@ -155,11 +155,15 @@ class Lost:
 
 @dataclass(frozen=True)
 class Unusable:
-    """What a name may stand for as long as nobody reads it, as what is of one kind or of another: why, what helps."""
+    """What a name may stand for as long as nobody reads it, as what is of one kind or of another: why, what helps.
+
+    `span`: the place to show, where that is not where it is read.
+    """
 
     name: str
     how: str
     helps: tuple[str, ...]
+    span: Span | None = field(default=None, compare=False, kw_only=True)
 
 
 @dataclass(frozen=True)

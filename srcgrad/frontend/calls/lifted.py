@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..packing import free_names
 from ..syntax.source import MADE_HERE, Source
-from ..values import UNDEFINED, Closure, Differentiated, Static
+from ..values import UNDEFINED, Closure, Differentiated, Items, Static
 from . import adjoints
 
 if TYPE_CHECKING:
@@ -60,6 +60,12 @@ class _Lifted:
                 build.refuse(f"grad of a function that reads two variables called {name}", "give them different names")
             if known is not None:
                 continue
+            if isinstance(value, Items):
+                build.refuse(
+                    f"the function whose derivative is taken here reads {name}, a list whose length is only known at "
+                    "run time",
+                    f"keep the numbers in an array:  {name} = np.zeros(n), and {name}[k] = ...",
+                )
             if value is UNDEFINED:
                 build.refuse(f"{name} may not be bound where the derivative is taken")
             if isinstance(value, Closure):

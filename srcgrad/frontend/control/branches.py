@@ -16,7 +16,7 @@ from ...ir import affine
 from ...ir.expressions import BOOL, INT64, Array, Const, Expr, Load, Span, Var, negated
 from ...ir.nodes import Alloc, Assign, CopyTo, If, Raise, Stmt, Store, Swap
 from ...ir.rename import rename_arrays
-from ...ir.types import DictKind, RecordKind
+from ...ir.types import SETS, DictKind, RecordKind
 from ...ir.walk import numbers_set, statements, variables
 from .. import binding, identities, one_of, optional
 from ..aliases import is_seen_elsewhere, mind_merged_aliases, note_twins, roots_of_value, value_leaves
@@ -25,6 +25,7 @@ from ..array_values import ArrayValue, whole
 from ..calls.recursion import NotYetKnown
 from ..joined_numbers import join_scalars, of_either_types, types_of, with_types
 from ..lists import growing_lists, item_views
+from ..objects import records
 from ..syntax.flow import RESULT
 from ..values import UNDEFINED, Items, OneOf, Range, Scalar, Static, TupleValue, Unusable, is_lost, is_unusable
 from . import early_constants, when_reached
@@ -151,7 +152,43 @@ def _changed_lists(
         else:
             with interpreter.build.into(ahead):
                 out[identity] = merge(interpreter, "items", (then_block, x), (else_block, y))
+            if is_unusable(out[identity]):
+                out[identity] = _as_it_is_called(interpreter, identity, out[identity].value, (x, y))
     return out
+
+
+def _as_it_is_called(interpreter: Interpreter, identity: object, unusable: Unusable, sides: tuple[Any, ...]) -> Static:
+    """What is changed in place and can't be read: by the name that the user has for it, where there is one."""
+    names = (name for name, value in interpreter.env.items() if getattr(value, "identity", None) is identity)
+    name = next((name for name in names if not name.startswith(".")), None)
+    if name is None:
+        return Static(unusable)
+    return _of_other_keys(interpreter, name, *sides) if _have_keys(sides) else Static(replace(unusable, name=name))
+
+
+def _have_keys(sides: tuple[Any, ...]) -> bool:
+    return all(isinstance(value, TupleValue) and isinstance(value.kind, (DictKind, RecordKind)) for value in sides)
+
+
+def _of_other_keys(interpreter: Interpreter, name: str, a: TupleValue, b: TupleValue) -> Static:
+    """A dict or an object that is given what it has in a branch; to be shown is the statement that gives it."""
+    help, every = "give it all of them ahead of the branch", {}
+    if isinstance(a.kind, DictKind) and isinstance(b.kind, DictKind) and a.kind.cls not in SETS:
+        every = records.as_dict(a) | records.as_dict(b)
+    if 0 < len(every) <= KEYS_SHOWN:
+        items = ", ".join(f"{key!r}: {_empty(value)}" for key, value in every.items())
+        help = f"make it with all of its keys ahead of the branch:  {name} = {{{items}}}"
+    how = "gets other keys or attributes by the path taken"
+    return Static(Unusable(name, how, (help,), span=interpreter.build.span))
+
+
+KEYS_SHOWN = 6
+
+
+def _empty(value: Any) -> str:
+    if isinstance(value, Scalar):
+        return "0.0" if value.dtype.kind == "f" else "0"
+    return "[]" if identities.is_list(value) else "..."
 
 
 def _changed_parts(env: dict[str, Any], before: dict[object, Any], lists: dict[object, Any]) -> list[Any]:
@@ -223,10 +260,11 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
             return merge(interpreter, name, (x[0], sides[0]), (y[0], sides[1]))
     if name == RESULT:
         return build.refuse("the function returns values of different kinds on different paths")
-    how, help = "is of another kind by the path taken", "give it a value of one kind on every path"
-    if all(isinstance(value, TupleValue) and isinstance(value.kind, (DictKind, RecordKind)) for value in (a, b)):
-        how, help = "gets other keys or attributes by the path taken", "give it all of them ahead of the branch"
-    return Static(Unusable(name, how, (help,)))
+    if _have_keys((a, b)):
+        return _of_other_keys(interpreter, name, a, b)
+    return Static(
+        Unusable(name, "is of another kind by the path taken", ("give it a value of one kind on every path",))
+    )
 
 
 def _has_other_names(interpreter: Interpreter, name: str, value: Any) -> bool:
