@@ -341,7 +341,8 @@ class GradFunction:
             return self._for_call(kwargs).vjp(*args, **kwargs)
         except SrcgradError as error:
             raise self._without_our_frames(error) from None
-        return y, Pullback(self._program, self._stages.forward(stage, leaves, residuals), residuals)
+        shapes = [getattr(leaf, "shape", ()) for leaf in leaves]
+        return y, Pullback(self._program, self._stages.forward(stage, leaves, residuals), residuals, shapes)
 
     def source(self, *args: Any, after: str | None = None, kind: str = "backward", **kwargs: Any) -> str:
         """The generated module, as text, for arguments of these types.
@@ -534,3 +535,6 @@ class _Slotted(GradFunction):
     """Each way to call is found in the object: to look for it in the class first takes 20 ns."""
 
     __slots__ = ("backward", "value_and_backward")
+
+
+_Slotted.__name__ = GradFunction.__name__  # so Python's errors call it; by its qualified name it is found

@@ -13,7 +13,9 @@ import types
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
+from fractions import Fraction
 from functools import cache, partial
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -194,7 +196,7 @@ def is_simple_object(value: Any) -> bool:
     kind = type(value)
     if kind is types.SimpleNamespace:
         return True
-    if issubclass(kind, partial):
+    if issubclass(kind, (partial, Fraction)):
         return False
     has_attributes = isinstance(getattr(value, "__dict__", None), dict) or bool(_slots(kind))
     plain = kind.__flags__ & (1 << 9) and has_attributes  # made by `class`
@@ -374,6 +376,8 @@ def _describe(value: Any, name: str) -> tuple[str, str]:
         )
     if hasattr(value, "__array__"):
         return _a(title), f"pass np.asarray({name})"
+    if isinstance(value, Number):
+        return _a(title), f"pass float({name})"
     return _a(title), "pass a number, a NumPy array, or a tuple of them"
 
 

@@ -227,7 +227,10 @@ def python_function(function: Any, anew: frozenset[str] = frozenset()) -> Any:
             raise ArgumentError(f"{plain.__name__}: {problem}") from None
     if not callable(inner):
         raise ArgumentError(
-            f"grad takes a function, not a {type(inner).__name__}", help=("write @grad above a def, or grad(f)",)
+            f"grad takes a function, not a {type(inner).__name__}",
+            help=("write @grad under @classmethod",)
+            if isinstance(inner, classmethod)
+            else ("write @grad above a def, or grad(f)",),
         )
     if not isinstance(inner, types.FunctionType):
         name = getattr(inner, "__name__", type(inner).__name__)

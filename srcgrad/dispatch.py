@@ -37,6 +37,7 @@ from srcgrad.errors import (
     ShortAxisError,
     UnsupportedError,
 )
+from srcgrad.frontend.seeds import OF_BACKWARD, MissingCotangent
 from srcgrad.frontend.syntax.source import signature_of
 from srcgrad.garbage import no_search_for_garbage
 from srcgrad.ir.types import StaticType, TupleType, ValueType, arrays_in
@@ -268,10 +269,8 @@ class Stage:
                 if self.is_prepared:
                     self.use(self.direct)
             return generated
-        except ArgumentError as error:
-            if hasattr(error, "with_shapes"):  # v was left out: now the shape that it must have is known
-                raise error.with_shapes(tuple(leaves)) from None
-            raise
+        except MissingCotangent as error:  # now the shape that v must have is known
+            raise error.with_shapes([getattr(leaf, "shape", ()) for leaf in leaves], OF_BACKWARD) from None
 
     def _will_stretch(self, leaves: Sequence[Any]) -> bool:
         """Does the first call look as if a length of 1 stood beside another?"""

@@ -302,10 +302,24 @@ def _where(span: Span | None, because: str) -> Iterator[str]:
         return
     start = _characters(text, span.column)
     end = _characters(text, span.end_column) if span.end_line == span.line else len(text)
+    text, start, end = _cut(text, start, end)
     number = str(span.line)
     pad = re.sub(r"[^\t]", " ", text[:start])  # tabs stay tabs, so that the carets line up
     yield f"  {number} | {text}"
     yield f"  {' ' * len(number)} | {pad}{'^' * max(1, end - start)} {because}".rstrip()
+
+
+WIDTH = 140  # of a line that is shown
+
+
+def _cut(text: str, start: int, end: int) -> tuple[str, int, int]:
+    """A long line around what is marked in it, and where that is then."""
+    if len(text) <= WIDTH:
+        return text, start, end
+    left = max(0, min(start - WIDTH // 3, len(text) - WIDTH))
+    right = left + WIDTH
+    head, tail = "... " if left else "", " ..." if right < len(text) else ""
+    return f"{head}{text[left:right]}{tail}", start - left + len(head), min(end, right) - left + len(head)
 
 
 def _characters(text: str, column: int) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 from srcgrad.arguments import COTANGENT, LEAVES
 from srcgrad.backends import cpu
 from srcgrad.dispatch import LENGTHS_DIFFER, Forward, Program, leaf_names, pattern_of
+from srcgrad.frontend.seeds import MissingCotangent
 
 
 class Pullback:
@@ -20,13 +21,14 @@ class Pullback:
     (6.0, 12.0)
     """
 
-    __slots__ = ("_forward", "_lanes", "_program", "_residuals")
+    __slots__ = ("_forward", "_lanes", "_program", "_residuals", "_shapes")
 
-    def __init__(self, program: Program, forward: Forward, residuals: tuple[Any, ...]) -> None:
+    def __init__(self, program: Program, forward: Forward, residuals: tuple[Any, ...], shapes: list[Any]) -> None:
         self._program = program
         self._forward = forward
         self._lanes = forward.lanes
         self._residuals = residuals
+        self._shapes = shapes  # of the arguments of f
 
     def __call__(self, v: Any = None) -> Any:
         call = self._lanes.get(type(v))
@@ -41,8 +43,11 @@ class Pullback:
         cotangents = () if v is None else (v,)
         names = [f"residual {i}" for i in range(len(self._residuals))] + [COTANGENT] * len(cotangents)
         pattern, leaves = pattern_of((*self._residuals, *cotangents), names)
-        with cpu.LOCK:
-            stage = self._forward.stage(self._program, pattern, leaf_names(pattern, names), v is not None)
-            if type(v) in LEAVES:
-                stage.reach(self._lanes, type(v))
-        return stage.call(*leaves)
+        try:
+            with cpu.LOCK:
+                stage = self._forward.stage(self._program, pattern, leaf_names(pattern, names), v is not None)
+                if type(v) in LEAVES:
+                    stage.reach(self._lanes, type(v))
+            return stage.call(*leaves)
+        except MissingCotangent as error:
+            raise error.with_shapes(self._shapes, "pullback({})") from None

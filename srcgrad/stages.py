@@ -19,6 +19,7 @@ from srcgrad.dispatch import Forward, Program, Stage, leaf_names, pattern_of
 from srcgrad.errors import ArgumentError, OptionError, SrcgradError
 from srcgrad.pipeline import KINDS
 
+CALLED_BY = {"forward": "vjp"}  # kinds that the user has another name for
 HELD = 256  # stages of one function
 
 Made = TypeVar("Made")
@@ -125,7 +126,7 @@ class Stages:
             try:
                 plan = self._plans[key] = make_plan(signature, self._parameters, len(args), tuple(kwargs))
             except TypeError as error:
-                name = f"{self._name}{'' if kind == 'primal' else '.' + kind}"
+                name = f"{self._name}{'' if kind == 'primal' else '.' + CALLED_BY.get(kind, kind)}"
                 raise ArgumentError(f"{name}: {error}", help=self._of_v(takes_v, kwargs)) from None
         return plan
 

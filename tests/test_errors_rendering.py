@@ -127,3 +127,13 @@ def test_errors_travel_between_processes():
     error = srcgrad.UnsupportedError("no", span=Span("model.py", 5, 8, 5, 15), because="why", help=("do",))
     for one in (error, srcgrad.BroadcastError("{} and {}", 3, 4)):
         assert str(pickle.loads(pickle.dumps(one))) == str(one)
+
+
+@pytest.mark.parametrize(("before", "behind"), [(0, 300), (300, 0), (300, 300), (4, 200)])
+def test_a_long_line_is_cut_around_what_is_marked(before: int, behind: int) -> None:
+    text = "a" * before + "what" + "z" * behind
+    linecache.cache["long.py"] = (len(text), None, [text + "\n"], "long.py")
+    _, _, line, carets = str(srcgrad.SrcgradError("no", span=Span("long.py", 1, before, 1, before + 4))).splitlines()
+    assert len(line) < 160
+    assert line[carets.index("^") : carets.rindex("^") + 1] == "what"
+    assert ("... a" in line, "z ..." in line) == (before == 300, behind > 0)

@@ -5,15 +5,19 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.special
 from scipy.optimize import brentq
 from test_errors import line_of
 
 from srcgrad import SrcgradError, grad
+from srcgrad.errors import ArgumentError
 
 plain = partial(grad, jit=False)
 X = np.array([0.5, 1.5, 2.5])
@@ -77,11 +81,90 @@ def roots_in_an_array(x):
     return zeros[-1]
 
 
+def sine_integral(x):
+    return np.sum(scipy.special.sici(x)[0])  # here
+
+
+def defines_a_class(x):
+    class Unit:  # here
+        pass
+
+    return x.sum()
+
+
+def prints_without_a_newline(x):
+    print(x, end="")  # here
+    return x.sum()
+
+
+def prints_a_dict(x):
+    d = {"x": x}
+    print(d)  # here
+    return x.sum()
+
+
+def v_left_out_inside(x):
+    return squares.backward(x).sum()  # here
+
+
+squares = plain(lambda z: z**2)
+
+
+class Scaled:
+    def __init__(self):
+        self.mean, self.work = 0.0, np.zeros(3)
+
+    def keeps_the_mean(self, x):
+        self.mean = x.mean()  # here
+        return ((x - self.mean) ** 2).sum()
+
+    def keeps_an_array(self, x):
+        self.work[:] = x * x
+        return (self.work * x).sum()
+
+
+def three_of_four(x):
+    a, b, c, d = x  # here
+    return a * b * c * d
+
+
+def nothing_at_times(x):  # here
+    if x[0] > 0:
+        return None
+    return x.sum()
+
+
+LETTER = "a"
+
+
+def times_a_text(x):
+    return LETTER * x  # here
+
+
+def less_than_a_text(x):
+    return x[0] < LETTER  # here
+
+
+def at_a_float(x):
+    return LETTER[x[0]]  # here
+
+
 ALL_KEYS = "by gets other keys .*help: make it with all of its keys ahead of the branch:  by = "
 AT_A_LINE: list[tuple[Callable[..., Any], str]] = [
     (sums_by_keys_of_a_run, ALL_KEYS + re.escape("{'hi': 0.0, 'lo': 0.0}")),
     (sums_by_default, ALL_KEYS + re.escape("{'hi': 0.0, 'lo': 0.0}")),
     (lists_by_keys_of_a_run, ALL_KEYS + re.escape("{'hi': [], 'lo': []}")),
+    (sine_integral, "sici is not supported: .*help: .* give it its derivative:  @srcgrad.rule"),
+    (defines_a_class, "help: define it outside of the function"),
+    (prints_without_a_newline, "help: leave end= out, or print outside"),
+    (prints_a_dict, "help: print the numbers and arrays in it one by one"),
+    (v_left_out_inside, "v is needed"),
+    (Scaled().keeps_the_mean, r"name of its own.*:  mean = .*array that the object has:  self\.mean\[:\] = "),
+    (three_of_four, "3 values can't be unpacked into 4 names"),
+    (nothing_at_times, "nothing_at_times returns None on the path taken, which has no derivative"),
+    (times_a_text, "can't multiply sequence by non-int of type 'numpy.ndarray'"),
+    (less_than_a_text, "'<' not supported between instances of 'numpy.float64' and 'str'"),
+    (at_a_float, "string indices must be integers, not 'numpy.float64'"),
     (roots_in_a_list, "reads zeros, a list .*help: keep the numbers in an array:  zeros = "),
 ]
 
@@ -98,4 +181,78 @@ def test_what_is_advised_works() -> None:
     of_sums = X * [2, 4, 4]
     assert plain(sums_by_keys_made_ahead).backward(X).tolist() == of_sums.tolist()
     assert plain(lists_by_keys_made_ahead).backward(X).tolist() == of_sums.tolist()
+    np.testing.assert_allclose(plain(Scaled().keeps_an_array).backward(X), 3 * X * X, rtol=1e-14)
     assert plain(roots_in_an_array).backward(X) == pytest.approx([0.0, -3.0, 5.0])
+
+
+@dataclass
+class Pair:
+    one: Any
+    other: Any
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x * 2,
+        lambda x: (x * 2, x.sum()),
+        lambda x: (x, "done", 3, None, [x.sum(), (x,)]),
+        lambda x: {"a": x.sum(), "b": {"c": x}},
+        lambda x: Pair(x, x.sum()),
+        lambda x: [v * v for v in x],
+        lambda x: (x * 1j).sum(),
+    ],
+)
+def test_a_v_of_ones_is_said_as_it_works(function: Callable[..., Any]) -> None:
+    f, y = plain(function), function(X)
+    with pytest.raises(ArgumentError, match=r"v is needed(?s:.*)f.backward\(x, ") as caught:
+        f.backward(X)
+    (help,) = caught.value.help
+    v = eval(help.partition("f.backward(x, ")[2].removesuffix(")"), {"np": np, "y": y, "Pair": Pair})
+    assert f.backward(X, v).shape == X.shape
+    _, pullback = f.vjp(X)
+    with pytest.raises(ArgumentError, match=r"e\.g\. ones:  pullback\(") as caught:
+        pullback()
+    assert type(caught.value) is ArgumentError
+    assert "x.shape" not in str(caught.value)
+
+
+@pytest.mark.parametrize("result", ["hi", 3, True])
+def test_a_result_without_a_derivative(result: Any) -> None:
+    with pytest.raises(ArgumentError, match="the output of .* which has no derivative"):
+        plain(lambda x: result).backward(X)
+
+
+@pytest.mark.parametrize(
+    ("given", "help"),
+    [
+        (3, "pass a float:  float(q)"),
+        (True, "pass a float:  float(q)"),
+        (np.arange(3), "pass floats:  q.astype(float)"),
+        ({"a": 3, "b": 2}, "pass q with floats in it:  1.0, not 1"),
+        (Fraction(1, 2), "pass float(q)"),
+        ("text", None),
+    ],
+)
+@pytest.mark.parametrize("wrt", [None, "q"])
+def test_floats_in_the_place_of_ints(given: Any, help: str | None, wrt: str | None) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        plain(lambda q: 2.5, wrt=wrt).backward(given)
+    assert caught.value.help == (() if help is None else (help,))
+
+
+def test_methods_are_called_what_the_user_calls_them() -> None:
+    with pytest.raises(ArgumentError, match=r"\.vjp: too many positional arguments"):
+        squares.vjp(1.0, 2.0)
+    with pytest.raises(AttributeError, match="'GradFunction' object has no attribute 'forward'"):
+        _ = squares.forward
+
+
+def test_the_order_of_decorators() -> None:
+    with pytest.raises(ArgumentError, match="not a classmethod(?s:.*)help: write @grad under @classmethod"):
+
+        class _(Scaled):
+            @plain
+            @classmethod
+            def make(cls, x):
+                return x

@@ -448,7 +448,7 @@ def test_as_many_are_unpacked_as_a_function_takes(function: Callable[..., Any]) 
 
 
 def test_another_number_than_a_function_takes() -> None:
-    with pytest.raises(ValueError, match="can't unpack an array of another length into 2 names"):
+    with pytest.raises(ValueError, match="values can't be unpacked into 2 names"):
         grad(lambda x: np.hypot(*x), jit=False)(X)
 
 

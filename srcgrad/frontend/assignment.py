@@ -304,7 +304,7 @@ def store_attribute(interpreter: Interpreter, target: ast.Attribute, value: Any,
         what = f"attribute {target.attr!r} of a {kind.__name__} is not writable"
         interpreter.build.refuse(what, error=AttributeArgumentError)
     if not records.is_record(owner):
-        interpreter.build.refuse("only attributes of objects that are made in the function can be assigned to")
+        named_parts.refuse_from_outside(interpreter, ast.unparse(target))
     current = attributes.attribute(interpreter, owner, target.attr) if op else None
     _put(interpreter, owner, target.attr, current, value, op)
 

@@ -241,7 +241,8 @@ def _static_comparison(interpreter: Interpreter, op: ast.cmpop, x: Any, y: Any) 
         return constant(bool(operators.PYTHON_OPERATORS[name](a, b)))
     except TypeError as problem:
         is_none = optional.is_none(x) or optional.is_none(y)
-        return interpreter.build.refuse(str(problem), error=NoneArgumentError if is_none else ArgumentError)
+        error = NoneArgumentError if is_none else ArgumentError
+        return interpreter.build.refuse(known_values.as_python_says(problem, x, y), error=error)
 
 
 def _plain_kind(value: TupleValue) -> Any:

@@ -337,7 +337,9 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
         except Exception as problem:
             error = next((own for kind, own in NOT_THERE.items() if isinstance(problem, kind)), UnsupportedError)
             error = NoneArgumentError if owner.value is None else error
-            return interpreter.build.refuse(f"{type(problem).__name__}: {problem}", error=error)
+            return interpreter.build.refuse(
+                f"{type(problem).__name__}: {known_values.as_python_says(problem, place)}", error=error
+            )
     if isinstance(owner, Scalar) and not owner.weak:  # NumPy's numbers are arrays without axes
         owner = ArrayValue((), owner.expr)
     if not isinstance(owner, ArrayValue):

@@ -47,17 +47,21 @@ from .outputs import (
     Group,
     ScalarOutput,
     StaticOutput,
+    as_floats,
+    describe_output,
     describe_type,
     flat_outputs,
     float_leaves,
     float_structure,
+    has_whole_numbers,
+    is_float,
     like_the_output,
     result_leaves,
     structure,
 )
 from .outside import Place
 from .seeds import LIKE_THE_OUTPUT, MissingCotangent, seeds_of
-from .syntax.source import signature_of
+from .syntax.source import read, signature_of
 from .values import NONE, UNDEFINED, Items, Nested, OneOf, Scalar, Static, Template, TupleValue, constant, new_list
 
 
@@ -335,9 +339,13 @@ class _Job:
         build = self.build
         match value:
             case TupleValue() if optional.is_optional(value):
+                source, span = read(getattr(self.function, "function", self.function)), build.span
+                what = "None" if name == "out" else "a None within its result"
+                build.span = source.span(source.node)  # which `return` it was only a run knows
                 held = optional.unless_none(
-                    self.interpreter.build, value, "the result is None here, which has no derivative"
+                    build, value, f"{source.name} returns {what} on the path taken, which has no derivative"
                 )
+                build.span = span
                 return self.leaf_outputs(held, name)
             case TupleValue(kind=DictKind(cls=cls)) if cls in SETS:
                 raise UnsupportedError(f"a function that returns a {cls.__name__} is not supported")
@@ -444,6 +452,11 @@ class _Job:
         extra["cotangent_structure"] = shape
         if self.kind == "forward" or self.given is LIKE_THE_OUTPUT:
             self.given = like_the_output(outputs)
+        if self.given is None and not any(map(is_float, flat_outputs(outputs))):
+            raise ArgumentError(
+                f"the output of {self.function.__name__} is {describe_output(outputs)}, which has no derivative",
+                help=("return a float, an array of floats, or a tuple or dict with one in it",),
+            )
         if self.given is None and not (isinstance(outputs, ScalarOutput) and outputs.dtype.kind == "f"):
             raise MissingCotangent(self.function.__name__, outputs, tuple(self.called.values()))
         seeds = None if self.given is None else seeds_of(self.build, outputs, self.given)
@@ -467,9 +480,11 @@ class _Job:
             kinds = float_structure(own(by_name[name]))
             if kinds is None:
                 if wrt is not None:
+                    are_numbers = has_whole_numbers(by_name[name])
+                    what = "and integers have" if are_numbers else "which has"
                     raise ArgumentError(
-                        f"{name} is {describe_type(by_name[name])}, and integers have no derivative",
-                        help=(f"pass a float:  {name}.astype(float)  or  float({name})",),
+                        f"{name} is {describe_type(by_name[name])}, {what} no derivative",
+                        help=(as_floats(name, by_name[name]),) if are_numbers else (),
                     )
                 continue
             parts.append(kinds)
@@ -477,7 +492,7 @@ class _Job:
         if not parts:
             raise ArgumentError(
                 f"{self.function.__name__} has no argument to differentiate by: none is a float or an array of floats",
-                help=("pass floats:  x.astype(float)",),
+                help=tuple(as_floats(name, kind) for name, kind in by_name.items() if has_whole_numbers(kind))[:1],
             )
         single = bare if bare is not None else len(parts) == 1
         return chosen, parts[0] if single else TupleType(tuple(parts))

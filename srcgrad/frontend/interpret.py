@@ -287,7 +287,8 @@ class Interpreter:
                 word = {"ClassDef": "class", "AsyncFor": "async for"}.get(
                     type(stmt).__name__, type(stmt).__name__.lower()
                 )
-                self.build.refuse(f"a {word} statement is not supported in a differentiated function")
+                help = ("define it outside of the function",) if word == "class" else ()
+                self.build.refuse(f"a {word} statement is not supported in a differentiated function", *help)
         return False
 
     def _reading_for(self, targets: list[ast.expr]) -> expressions.Reading:

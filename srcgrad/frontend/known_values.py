@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from ..ir.expressions import Const
 from ..ir.types import DictKind
-from .values import Scalar, Slice, Static, Template, TupleValue
+from .array_values import ArrayValue
+from .values import Items, Scalar, Slice, Static, Template, TupleValue
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -29,6 +31,20 @@ def is_known(value: Any) -> bool:
         case Scalar():
             return value.is_constant
     return isinstance(value, Static) and not isinstance(value.value, Template)
+
+
+def as_python_says(problem: Exception, *values: Any) -> str:
+    """What Python raised over these, which stand for values of its own types."""
+    text = str(problem)
+    for value in values:
+        if isinstance(value, Scalar):
+            own = type(value.dtype.type(0).item()).__name__ if value.weak else f"numpy.{value.dtype}"
+        elif isinstance(value, (ArrayValue, TupleValue, Items)):
+            own = "numpy.ndarray" if isinstance(value, ArrayValue) else getattr(value.kind, "__name__", "dict")
+        else:
+            continue
+        text = re.sub(rf"(['\"]){type(value).__name__}\1", rf"\g<1>{own}\1", text)
+    return text
 
 
 def plain(value: Any) -> Any:

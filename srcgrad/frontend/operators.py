@@ -127,7 +127,7 @@ def _text_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
     try:
         return constant(PYTHON_OPERATORS[op](known_values.plain(x), known_values.plain(y)))
     except Exception as problem:
-        return interpreter.build.refuse(str(problem), error=ArgumentError)
+        return interpreter.build.refuse(known_values.as_python_says(problem, x, y), error=ArgumentError)
 
 
 def _tuple_arithmetic(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:

@@ -139,6 +139,42 @@ def _dims_text(dims: tuple[Expr, ...], shapes: dict[str, tuple[int, ...]] | None
     return f"({', '.join(text(affine.normal(rewrite(d, known))) for d in dims)}{',' if len(dims) == 1 else ''})"
 
 
+def ones_like(outputs: Any, path: str) -> str:
+    """An expression for a v of ones, for the result that is called `path`."""
+    match outputs:
+        case StaticOutput() | Group(kind=TextKind() | ChosenKind()):
+            return "None"
+        case ScalarOutput(dtype=dtype):
+            return "1.0" if is_inexact(dtype) else "0"
+        case Array() | Group(kind=ListKind()):
+            return f"np.ones_like({path})"
+    if isinstance(outputs, Group) and isinstance(outputs.kind, DictKind):
+        items = zip(outputs.kind.keys, outputs.items, strict=True)
+        return "{" + ", ".join(f"{key!r}: {ones_like(item, f'{path}[{key!r}]')}" for key, item in items) + "}"
+    if isinstance(outputs, Group) and isinstance(outputs.kind, RecordKind):
+        items = zip(outputs.kind.keys, outputs.items, strict=True)
+        named = (f"{key}={ones_like(item, f'{path}.{key}')}" for key, item in items)
+        return f"{outputs.kind.cls.__name__}({', '.join(named)})"
+    parts = outputs.items if isinstance(outputs, Group) else outputs
+    return f"({', '.join(ones_like(part, f'{path}[{k}]') for k, part in enumerate(parts))}{',' * (len(parts) == 1)})"
+
+
+def as_floats(name: str, kind: Any) -> str:
+    """What to pass in the place of whole numbers, to have a derivative by them."""
+    match kind:
+        case ScalarType() | StaticType(value=int() | np.integer() | np.bool_()):
+            return f"pass a float:  float({name})"
+        case ArrayType():
+            return f"pass floats:  {name}.astype(float)"
+    return f"pass {name} with floats in it:  1.0, not 1"
+
+
+def has_whole_numbers(kind: Any) -> bool:
+    if isinstance(kind, TupleType):
+        return any(map(has_whole_numbers, kind.items))
+    return not isinstance(kind, StaticType) or isinstance(kind.value, (int, np.integer, np.bool_))
+
+
 def describe_type(kind: Any) -> str:
     match kind:
         case ScalarType(dtype=dtype):

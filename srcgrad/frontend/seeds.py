@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ..errors import ArgumentError, ShapeError
 from ..ir import affine
 from ..ir.expressions import BOOL, Array, Call, Dim, Expr, Load, Var, either
@@ -29,7 +27,16 @@ from ..ir.types import (
 from .arguments import parameter
 from .arithmetic import cast
 from .builder import Builder
-from .outputs import Group, ScalarOutput, StaticOutput, describe_output, describe_type, flat_outputs, is_float
+from .outputs import (
+    Group,
+    ScalarOutput,
+    StaticOutput,
+    describe_output,
+    describe_type,
+    flat_outputs,
+    is_float,
+    ones_like,
+)  # fmt: skip
 
 
 class MissingCotangent(ArgumentError):
@@ -37,17 +44,24 @@ class MissingCotangent(ArgumentError):
 
     def __init__(self, function: str, outputs: Any, params: tuple[str, ...]) -> None:
         self.parts = function, outputs, params
-        super().__init__(_needs_cotangent(function, outputs, None), help=(LIKE_ONES,))
+        super().__init__(_needs_cotangent(function, outputs, None), help=(_like_ones(outputs, OF_BACKWARD),))
 
-    def with_shapes(self, leaves: tuple[Any, ...]) -> ArgumentError:
-        """The error for arguments of these shapes."""
+    def with_shapes(self, given: Sequence[tuple[int, ...]], call: str) -> ArgumentError:
+        """The error for arguments whose leaves have these shapes, and for this way to hand in v."""
         function, outputs, params = self.parts
-        shapes = {name: np.shape(leaf) for name, leaf in zip(params, leaves, strict=False)}
-        return ArgumentError(_needs_cotangent(function, outputs, shapes), help=(LIKE_ONES,))
+        shapes = dict(zip(params, given, strict=False))
+        return ArgumentError(_needs_cotangent(function, outputs, shapes), help=(_like_ones(outputs, call),))
 
 
 NEEDS_V = "v is needed"
-LIKE_ONES = "pass v of that shape, e.g. ones:  f.backward(x, np.ones_like(y))"
+OF_BACKWARD = "f.backward(x, {})"  # how v is handed in
+PARTS_SHOWN = 6
+
+
+def _like_ones(outputs: Any, call: str) -> str:
+    what = "structure" if isinstance(outputs, (Group, tuple)) else "shape"
+    is_short = len(flat_outputs(outputs)) <= PARTS_SHOWN
+    return f"pass v of that {what}" + (f", e.g. ones:  {call.format(ones_like(outputs, 'y'))}" if is_short else "")
 
 
 def _needs_cotangent(function: str, outputs: Any, shapes: dict[str, tuple[int, ...]] | None) -> str:

@@ -15,8 +15,9 @@ from ...ir.types import ArrayType, ChosenKind, ListKind, ScalarType, StaticType,
 from ...runtime.stacks import is_one
 from .. import binding, known_values
 from ..array_values import ArrayValue
-from ..outputs import float_structure
+from ..outputs import as_floats, float_structure, has_whole_numbers
 from ..outside import holds_arrays
+from ..seeds import MissingCotangent
 from ..syntax.source import has_derivative, read
 from ..values import NONE, Closure, Differentiated, OneOf, Scalar, Static, TupleValue, Unusable, constant, new_dict
 from . import calls_in_place
@@ -80,6 +81,8 @@ def call(
         name = method.__self__.__name__
         help = "say how often by an argument that is a constant:  @grad(static=...)"
         build.refuse(f"the derivative of {name} is made of itself, without end", help)
+    except MissingCotangent as problem:  # of shapes that are the callee's
+        build.refuse(problem.message, *problem.help, error=ArgumentError)
     given = [
         leaf
         for name, own in zip(adjoints.parameters, made.types, strict=True)
@@ -109,9 +112,8 @@ def call(
     by = [name for name, own in zip(adjoints.parameters, made.types, strict=True) if float_structure(own) is not None]
     count = sum(name in only for name in by)
     if count == 0:
-        build.refuse(
-            "none of the arguments is a float or an array of floats", "pass floats:  float(k)", error=ArgumentError
-        )
+        helps = [as_floats(key, kind) for key, kind in types.items() if key in only and has_whole_numbers(kind)]
+        build.refuse("none of the arguments is a float or an array of floats", *helps[:1], error=ArgumentError)
     if kind == "value_and_backward":
         return replace(out, items=(out.items[0], _first(out.items[1], count, len(by))))
     return _first(out, count, len(by))

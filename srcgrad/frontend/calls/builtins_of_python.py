@@ -262,7 +262,10 @@ PRINT_DEFAULTS = {"sep": (None, " "), "end": (None, "\n"), "file": (None,)}
 def show(interpreter: Interpreter, *values: Any, **options: Any) -> Any:
     for name, value in options.items():
         if name != "flush" and not (isinstance(value, Static) and value.value in PRINT_DEFAULTS.get(name, ())):
-            interpreter.build.refuse(f"compiled code prints to the standard output as print does without {name}=")
+            interpreter.build.refuse(
+                f"compiled code prints to the standard output as print does without {name}=",
+                f"leave {name}= out, or print outside of the differentiated function",
+            )
     print_values(interpreter, list(values))
     return NONE
 

@@ -62,6 +62,10 @@ ROTATED = "write the matrix:  k = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
 np.eye(3) + np.sin(angle) * k + (1 - np.cos(angle)) * k @ k"
 
 
+RULE_HELP = "write it with NumPy expressions, loops and branches; or give it its derivative:  @srcgrad.rule  \
+(in the guide: A derivative of your own)"
+
+
 def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Not ours: evaluated now where everything is known, else refused with the nearest name that we have."""
     refuse_masked(interpreter, target)
@@ -90,7 +94,9 @@ def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict
     near = nearest(name)
     help = [IN_ITS_PLACE[name]] if name in IN_ITS_PLACE else []
     help += [ROTATED] if name.startswith("scipy.spatial.transform.Rotation") else []
-    help += [f"the nearest supported function is {near}"] if near and not help else []
+    if not help:
+        help += [f"the nearest supported function is {near}"] if near else []
+        help += [RULE_HELP] if callable(target) and not isinstance(target, type) else []
     return interpreter.build.refuse(
         f"{name} is not supported: srcgrad has no rule for it", *help, error=UnsupportedError
     )

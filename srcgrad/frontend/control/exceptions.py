@@ -154,5 +154,8 @@ def print_values(interpreter: Interpreter, values: list[Any]) -> None:
             case Static(value=text):
                 parts.append(str(text))
             case _:
-                interpreter.build.refuse("print takes numbers, arrays and strings here")
+                interpreter.build.refuse(
+                    "print takes numbers, arrays and strings here",
+                    "print the numbers and arrays in it one by one, or print outside of the differentiated function",
+                )
     interpreter.build.emit(Print(tuple(parts)))

@@ -203,7 +203,7 @@ def exactly(interpreter: Interpreter, value: Any, count: int) -> list[Any]:
     """The items of something unpacked into so many names; that it has as many is checked at run time."""
     held = value if isinstance(value, (ArrayValue, Items)) else copied(interpreter, value)
     wanted = affine.integer(count)
-    check_length(interpreter, "ne", held, wanted, f"can't unpack an array of another length into {count} names")
+    check_length(interpreter, "ne", held, wanted, f"{{}} values can't be unpacked into {count} names")
     if isinstance(held, ArrayValue):
         held = ArrayValue((wanted, *held.dims[1:]), held.element)
     else:
@@ -228,8 +228,9 @@ def split(interpreter: Interpreter, value: Any, before: int, after: int) -> list
 
 def check_length(interpreter: Interpreter, op: str, held: ArrayValue | Items, wanted: Expr, message: str) -> None:
     length = held.dims[0] if isinstance(held, ArrayValue) else held.length
+    told = (length,) if "{}" in message else ()
     message += error_place(interpreter.build.span)
-    interpreter.build.emit(If(Call(op, (length, wanted), BOOL), (Raise("RuntimeValueError", message),)))
+    interpreter.build.emit(If(Call(op, (length, wanted), BOOL), (Raise("RuntimeValueError", message, told),)))
 
 
 def repeated(interpreter: Interpreter, value: TupleValue, count: Scalar) -> Items:

@@ -26,7 +26,7 @@ METHODS = ("keys", "values", "items", "get", "update", "setdefault", "pop", "cle
 def set_attribute(interpreter: Interpreter, owner: Any, name: Any, value: Any) -> Any:
     owner = identities.now(interpreter, owner)
     if not records.is_record(owner):
-        interpreter.build.refuse("only attributes of objects that are made in the function can be assigned to")
+        named_parts.refuse_from_outside(interpreter, f"y.{name_of(interpreter, name)}")
     named_parts.store(interpreter, owner, name_of(interpreter, name), value, "assigning to it")
     return NONE
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from types import MemberDescriptorType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ...errors import ArgumentError, KeyArgumentError
 from .. import binding, identities
@@ -55,3 +55,12 @@ def remove(interpreter: Interpreter, owner: TupleValue, key: Any) -> None:
     assert owner.identity is not None
     items = {k: v for k, v in records.as_dict(owner).items() if k is not key and k != key}
     identities.change(interpreter, owner.identity, records.with_items(owner, items))
+
+
+def refuse_from_outside(interpreter: Interpreter, attribute: str) -> NoReturn:
+    """To assign to an attribute of an object that is there before and after the call."""
+    interpreter.build.refuse(
+        "only attributes of objects that are made in the function can be assigned to",
+        f"give it a name of its own, and return it where it is wanted later:  {attribute.rpartition('.')[2]} = ...",
+        f"or write into an array that the object has:  {attribute}[:] = ...",
+    )
