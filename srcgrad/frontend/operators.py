@@ -13,9 +13,9 @@ import numpy as np
 from ..errors import ArgumentError, NoneArgumentError, UnsupportedError
 from ..errors import place as error_place
 from ..ir import affine
-from ..ir.expressions import BOOL, FLOAT64, INT64, Call, Const, Expr, both, negated, select
+from ..ir.expressions import BOOL, INT64, Call, Const, Expr, both, negated
 from ..ir.nodes import If, Raise
-from ..ir.types import RecordKind, ScalarType
+from ..ir.types import RecordKind
 from ..rules.names import OPERATORS as ARITHMETIC
 from . import binding, known_values, one_of, optional
 from .arithmetic import cast, elementwise
@@ -77,8 +77,6 @@ def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
         _refuse_other_numbers(interpreter, x, y)
     if op == "pow" and are_pythons and x.dtype.kind in "iu" and y.dtype.kind in "iu":
         exponent = static_int(y)
-        if exponent is None and static_int(x) == -1 and not build.is_at_least(y.expr, 0):
-            return _alternating(y)
         if exponent is None and not build.is_at_least(y.expr, 0):
             message = "an int to the power of a negative int is a float: write float(base) ** n"
             is_negative = Call("lt", (y.expr, affine.ZERO), BOOL)
@@ -99,13 +97,6 @@ def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
     if op == "pow":
         python_raises.power(interpreter, x, y, result)
     return result
-
-
-def _alternating(exponent: Scalar) -> Scalar:
-    """(-1) ** n: 1.0 or -1.0, a float where n is negative."""
-    is_even = Call("eq", (Call("bitand", (cast(exponent.expr, INT64), affine.ONE), INT64), affine.ZERO), BOOL)
-    sign = select(is_even, Const(1.0, FLOAT64), Const(-1.0, FLOAT64))
-    return Scalar(sign, weak=True, types=frozenset(ScalarType(dtype, weak=True) for dtype in (INT64, FLOAT64)))
 
 
 def _refuse_other_numbers(interpreter: Interpreter, x: Scalar, y: Scalar) -> None:
