@@ -82,7 +82,7 @@ STATEMENTS = {
     "While": "`while`", "Break": "`break`", "Continue": "`continue`", "Return": "`return`, also early",
     "FunctionDef": "nested `def`", "Raise": "`raise`", "Assert": "`assert`", "Pass": "`pass`", "Import": "`import`",
     "Try": "`try` with `except`, `else` and `finally`",
-    "With": "`with np.errstate(...)` and its like, and of objects of your own classes",
+    "With": "`with np.errstate(...)` and its like, and of objects of yours (no `__exit__` where the body raises)",
     "Match": "`match` on numbers, strings, tuples, lists, dicts and classes", "Delete": "`del`",
     "Global": "`global`, to read", "Nonlocal": "`nonlocal` of functions in the function", "ClassDef": "`class`",
 }

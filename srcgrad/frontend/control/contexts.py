@@ -84,7 +84,12 @@ def _leave(interpreter: Interpreter, name: str) -> None:
 
 
 def _may_swallow(at_exit: FunctionType) -> bool:
-    returns = [node.value for node in ast.walk(source.read(at_exit).node) if isinstance(node, ast.Return)]
+    node = source.read(at_exit).node
+    if isinstance(node, ast.Lambda):
+        return not _is_false(node.body)
+    if any(isinstance(part, (ast.Yield, ast.YieldFrom)) for part in ast.walk(node)):  # a generator counts as true
+        return True
+    returns = [part.value for part in ast.walk(node) if isinstance(part, ast.Return)]
     return any(value is not None and not _is_false(value) for value in returns)
 
 

@@ -153,6 +153,9 @@ def _statement(stmt: ast.stmt, live: Names) -> Names:
             return live | _reads(value, target) | _binds(target)
         case ast.AnnAssign(target=target, value=value):
             return (live - _binds(target)) | _reads(value, target)
+        case ast.With(items=items, body=[]):  # which stands behind it by now
+            bound = frozenset().union(*(_binds(item.optional_vars) for item in items if item.optional_vars))
+            return (live - bound) | _reads(*(item.context_expr for item in items))
         case ast.FunctionDef(name=name, args=given, decorator_list=decorators):
             return (live - {name}) | _free_names(stmt) | _reads(given, *decorators)
     return live | _reads(stmt)

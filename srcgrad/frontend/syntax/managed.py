@@ -7,7 +7,7 @@
                                     finally:
                                         with .managed:          (calls __exit__)
 
-What is raised in the body leaves the function, so nobody sees what `__exit__` does then.
+What is raised in the body leaves the function, and `__exit__` does not run then.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def check_kth(a, kth, axis):
 @means(np.median)
 def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     a = np.asarray(a)
-    if out is None:
+    if out is None or out.dtype.kind == "c":  # complex numbers have no order
         values = a if a.dtype.kind == "f" else a.astype(np.float64)
     else:
         values = a.astype(np.result_type(a.dtype, out.dtype))  # in which NumPy adds the two in the middle
