@@ -6,6 +6,7 @@ PYTEST_DONT_REWRITE: it would put words of its own into the messages of `assert`
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -161,3 +162,78 @@ def test_caught_by_its_class() -> None:
             assert str(error) == "s 2.110 for 4"
         else:
             raise AssertionError("nothing was raised")
+
+
+def of_its_rank(x):
+    x = x * 2
+    if x.ndim != 2:
+        raise ValueError(f"need a matrix, got {x.shape} with {x.sum()}")
+    return x.sum()
+
+
+def asserted_of_its_rank(x):
+    assert x.ndim == 2, x.shape
+    x *= 2
+
+
+def of_its_dtype(x):
+    if x.dtype != np.int64:
+        raise TypeError("need whole numbers")
+    return x.sum()
+
+
+def without_its_other_argument(x, y=None):
+    if y is None:
+        raise TypeError("y is needed")
+    return (x * y).sum()
+
+
+def in_a_nested_function(x):
+    def check(a):
+        for row in a:
+            if row.ndim != 1:
+                raise CodedFailure(3, f"need a matrix, got {a.ndim}")
+
+    check(x)
+    return x.sum()
+
+
+def in_both_branches(x):
+    if x[0] > 0:
+        raise KeyError("a", x[0])
+    raise NotImplementedError
+
+
+WHATEVER_THE_DATA = [
+    of_its_rank, asserted_of_its_rank, of_its_dtype, without_its_other_argument, in_a_nested_function,
+    in_both_branches,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", WHATEVER_THE_DATA, ids=lambda f: f.__name__)
+def test_where_every_path_raises(function: Callable[..., Any]) -> None:
+    """There is no output, hence no v that is needed, or like it; arguments that are written stay as they are."""
+    with pytest.raises(Exception) as expected:  # noqa: B017, PT011
+        function(X.copy())
+    f, x = grad(function, jit=False), X.copy()
+    for call in (f.backward, partial(f.backward, v=1.0), f.value_and_backward, f.vjp):
+        with pytest.raises(type(expected.value)) as caught:
+            call(x)
+        assert repr(caught.value) == repr(expected.value)
+    np.testing.assert_array_equal(x, X)
+
+
+def test_where_every_path_raises_compiled() -> None:
+    """Also of an argument that has no derivative; and in a function that differentiates it."""
+    f = grad(of_its_rank)
+    for call in (f.backward, f.value_and_backward, f.vjp, grad(lambda x: f.backward(x).sum()).backward):
+        with pytest.raises(ValueError, match=r"^need a matrix, got \(4,\) with 4.22"):
+            call(X)
+
+    def of_a_class(x):
+        if not isinstance(x, np.ndarray):
+            raise TypeError(f"need an array, got {type(x).__name__}")
+        return x.sum()
+
+    with pytest.raises(TypeError, match="^need an array, got int"):
+        grad(of_a_class).backward(3)

@@ -30,8 +30,8 @@ from ..ir.types import (
     ValueType,
     type_leaves,
 )
+from ..ir.walk import always_raises, statements, targets, variables
 from ..ir.walk import expressions as expressions_of
-from ..ir.walk import statements, targets, variables
 from ..rules.compositions import deques, iterators
 from ..rules.device import RESERVED as RESERVED_ON_DEVICE
 from . import one_of, optional, types_that_decide, unpacking
@@ -296,6 +296,8 @@ class _Job:
 
     def outputs(self, value: Any, arguments: dict[str, Any]) -> Any:
         """What the function stands for: its return value, or the arrays that it writes."""
+        if self.kind != "primal" and self.always_raises():
+            return StaticOutput(None)
         if value is UNDEFINED:
             value = NONE
         self.returns_nothing = isinstance(value, Static) and value.value is None
@@ -308,6 +310,10 @@ class _Job:
                 help=(f"leave outputs= out, and return {self.written_too()}",),
             )
         return self.leaf_outputs(value, "out")
+
+    def always_raises(self) -> bool:
+        """Does no call with arguments of these types end?  Then the derivative raises what the function raises."""
+        return any(map(always_raises, self.build.block))
 
     def written_too(self) -> str:
         """The arrays of outputs=, as what is to be returned beside the value."""
@@ -448,6 +454,8 @@ class _Job:
         return "free" if self.options.fastmath else "contracted" if self.options.target == "cuda" else "as written"
 
     def derivative(self, info: Info, outputs: Any, extra: dict[str, Any]) -> Info:
+        if self.always_raises():
+            return self.derivative_of_none(info, extra)
         wrt, shape = self.wanted()
         extra["cotangent_structure"] = shape
         if self.kind == "forward" or self.given is LIKE_THE_OUTPUT:
@@ -463,6 +471,15 @@ class _Job:
         if seeds is not None:
             extra |= {"seed_params": seeds.params, "seed_checks": seeds.checks, "seed_setup": seeds.setup}
         return replace(info, wrt=tuple(wrt), seeds=None if seeds is None else seeds.values, extra=extra)
+
+    def derivative_of_none(self, info: Info, extra: dict[str, Any]) -> Info:
+        """Where nothing comes out: it is raised whatever v is, and whatever there is to differentiate by."""
+        if self.kind == "forward" or self.given is LIKE_THE_OUTPUT:
+            self.given = StaticType(None)
+        taken = () if self.given is None else type_leaves(self.given)
+        extra["seed_params"] = tuple(parameter(self.build, "v", kind) for kind in taken)
+        extra["cotangent_structure"] = TupleType(())
+        return replace(info, wrt=(), seeds=(), extra=extra)
 
     def wanted(self) -> tuple[list[str], Any]:
         """The parameters to differentiate by, and the structure of their cotangents."""

@@ -25,8 +25,8 @@ from ..arguments import is_device_array
 from ..errors import ImportArgumentError, ModuleArgumentError, NameArgumentError, SrcgradError, UnboundError
 from ..ir import affine
 from ..ir.expressions import Array, Expr, Span, Var
-from ..ir.nodes import If, Raise, Stmt
 from ..ir.types import DictKind
+from ..ir.walk import always_raises
 from . import assignment, augmented, binding, expressions, identities, optional, outside, split_statements
 from .aliases import HELD
 from .arguments import parameter, type_of
@@ -197,10 +197,10 @@ class Interpreter:
             try:
                 ended = split_statements.statement(self, stmt, self.statement)
             except SrcgradError:  # what is read behind a call that always raises is not there
-                if not any(map(_raises, block[mark:])):
+                if not any(map(always_raises, block[mark:])):
                     raise
                 ended = True
-            if ended or any(map(_raises, block[mark:])):
+            if ended or any(map(always_raises, block[mark:])):
                 return True
         return False
 
@@ -430,13 +430,6 @@ class Interpreter:
         value: Any = whole(param) if isinstance(param, Array) else Scalar(param, getattr(kind, "weak", False))
         self.captured[place.key] = (Captured(name, place, param), value)
         return value
-
-
-def _raises(stmt: Stmt) -> bool:
-    """On every path?"""
-    if isinstance(stmt, If):
-        return any(map(_raises, stmt.then)) and any(map(_raises, stmt.orelse))
-    return isinstance(stmt, Raise)
 
 
 def _origin(stmt: ast.Import | ast.ImportFrom, name: str, package: str | None) -> InObject | None:

@@ -35,6 +35,7 @@ from .nodes import (
     Print,
     Push,
     Put,
+    Raise,
     Room,
     Rule,
     Seal,
@@ -401,6 +402,13 @@ def written_place(stmt: Stmt) -> Load | None:
         case AddTo(target=Load() as target):
             return target
     return None
+
+
+def always_raises(stmt: Stmt) -> bool:
+    """On every path?"""
+    if isinstance(stmt, If):
+        return any(map(always_raises, stmt.then)) and any(map(always_raises, stmt.orelse))
+    return isinstance(stmt, Raise)
 
 
 def numbers_set(block: Block) -> set[Var]:

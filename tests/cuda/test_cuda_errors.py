@@ -455,3 +455,13 @@ def test_an_index_is_checked_once_as_long_as_it_is_the_same() -> None:
         assert isinstance(alike(sparse_product, data, wrong, ends, X[:4], np.ones(3)), IndexError)
     assert isinstance(alike(moved_on, X, np.array([3, 18]), np.ones(2)), IndexError)
     assert isinstance(alike(moved_on, X, np.array([-1, -21]), np.ones(2)), IndexError)
+
+
+def test_where_every_path_raises():
+    def f(x):
+        if x.ndim != 2:
+            raise ValueError(f"need a matrix, got {x.shape}, {(x * x).sum() > 1}")
+        return x.sum()
+
+    for entry in ("backward", "value_and_backward", "vjp"):
+        assert str(alike(f, X, entry=entry)) == "need a matrix, got (20,), True"
