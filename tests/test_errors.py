@@ -10,6 +10,7 @@ import itertools
 import math
 import os
 import re
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -157,8 +158,8 @@ def doubles_its_length(x, n):
     return x
 
 
-def prints_without_a_newline(x):
-    print(x, end="")  # here
+def prints_elsewhere(x):
+    print(x, file=sys.stderr)  # here
     return x * x
 
 
@@ -178,7 +179,7 @@ REJECTED = [
     (uses_yield, (0.5,), UnsupportedError, ["yield|generator"]),
     (uses_class, (0.5,), UnsupportedError, ["class"]),
     (grows_in_a_while_loop, (VECTOR,), UnsupportedError, ["x grows in a while loop"]),
-    (prints_without_a_newline, (0.5,), UnsupportedError, ["without end="]),
+    (prints_elsewhere, (0.5,), UnsupportedError, ["without file="]),
     (undefined_name, (0.5,), (NameError, SrcgradError), ["not_defined_anywhere"]),
     (norm_of_an_order_to_be_seen, (VECTOR,), SrcgradError, ["order of a norm", "static"]),
     (unknown_method, (VECTOR,), (AttributeError, SrcgradError), ["frobnicate"]),

@@ -119,7 +119,26 @@ def in_a_loop(x):
     return x.sum()
 
 
+def with_arrays(x):
+    before = f"{x}"
+    x = x * 2
+    for i in range(len(x)):
+        if x[i] > 1:
+            raise Failure(f"{before} {x > 0}: {x[x > 1]!r} {x[i]}", i, x, x[:2], x[i])
+    return x.sum()
+
+
+def with_an_array_in_a_helper(x):
+    def check(a, name):
+        if not np.all(a < 1):
+            raise ValueError(f"{name} is out of range: {a[a >= 1]}")
+
+    check(x, "x")
+    return x.sum()
+
+
 MESSAGES = [
+    with_arrays, with_an_array_in_a_helper,
     formatted, made_ahead, two_of_one_name, asserted, asserted_with_a_number, by_percent, by_format, with_a_shape,
     with_arguments, with_numbers,
     with_a_constructor, ahead_of_time, in_a_loop,
@@ -140,16 +159,26 @@ def test_as_in_python(function: Callable[..., Any], dtype: Any, jit: bool) -> No
     assert vars(caught.value) == vars(expected.value)
 
 
-def test_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    """Compiled code prints numbers as they are, and a space between each two things."""
+def prints(x):
+    s, before = x.sum(), f"{x} {{é}}"
+    x = x * 2
+    print(f"sum {s:.3f} of {len(x)} numbers", s, x[0], x[1] > 0, before)
+    print("x", x, x.shape, sep=", ", end=";\n", flush=True)
+    print({"s": s, "x": x}, (x[:1], 1), [s, x[0]], f"{x!r:>20}", "%5.1f %d%% %s" % (s, len(x), x))  # noqa: UP031
+    for i in range(2):
+        print(f"[{i}] x={x[i]}" if i > 0 else "first", end="")
+    print()
+    return s
 
-    def told(x):
-        s = x.sum()
-        print(f"sum {s:.3f} of {len(x)} numbers", s)
-        return s
 
-    assert grad(told, jit=False)(np.array([0.5, 1.0])) == 1.5
-    assert capsys.readouterr().out == "sum 1.5 of 2 numbers 1.5\n"
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_printed(dtype: Any, jit: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    x = X.astype(dtype)
+    prints(x)
+    expected = capsys.readouterr().out
+    grad(prints, jit=jit).backward(x)
+    assert capsys.readouterr().out == expected
 
 
 def test_caught_by_its_class() -> None:

@@ -268,6 +268,9 @@ def _statement(stmt: Stmt) -> list[ast.stmt]:
         case Raise():
             values = [ast.Constant(stmt.message)] if stmt.message else []
             return [ast.Raise(call_of(stmt.error, *values, *(operand(v) for v in stmt.values)), None)]
+        case Print(parts=parts, text=str() as text, by=name):
+            fields = ast.Tuple([operand(part) for part in parts], ast.Load())
+            return [ast.Expr(call_of(name, ast.Constant(text), fields))]
         case Print(parts=parts):
             return [ast.Expr(call_of("print", *(_printed(part) for part in parts)))]
         case OwnCopy(array=array, copy=True):

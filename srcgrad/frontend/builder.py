@@ -44,6 +44,7 @@ class Builder(KnownMemory):
         self.transposed: dict[str, tuple[Array, tuple[int, ...]]] = {}  # handles → what they are a transpose of
         self.in_composition = False  # is a function of NumPy's interpreted?
         self.other_layouts: set[str] = set()  # arguments in another order than C
+        self.for_kernels = False  # loops may run on a device, which tells of errors by whole numbers alone
         self.wraps = False  # arrays are rolled by reading around their ends
         self.again = False  # see `options.Options`
         self.made_at_entry: set[str] = set()  # arrays that are made in the prologue

@@ -187,7 +187,7 @@ class _Job:
         self.build.stretch, self.build.cut = self.options.stretch, self.options.cut
         self.build.again, self.interpreter.varying = self.options.again, self.options.varying
         if self.options.target == "cuda":
-            self.build.wraps = True
+            self.build.wraps = self.build.for_kernels = True
             self.build.names.taken |= RESERVED_ON_DEVICE
 
     def once(self) -> Interpreted:

@@ -369,16 +369,16 @@ def static_int(value: Any) -> int | None:
 
 
 class Template(str):
-    """A text with fields for numbers that are only known at run time: good for messages, and not to decide by.
+    """A text with fields for numbers and arrays that are only known at run time: good for messages, not to decide by.
 
     It is what `str.format` takes, so braces of the text itself are doubled.  `whole`: it says all that Python's text
-    does; that of an array says no more than that it is one.
+    does, of numbers alone.
     """
 
-    values: tuple[Scalar, ...]
+    values: tuple[Scalar | ArrayValue, ...]
     whole: bool
 
-    def __new__(cls, text: str, values: tuple[Scalar, ...] = (), whole: bool = True) -> Template:
+    def __new__(cls, text: str, values: tuple[Scalar | ArrayValue, ...] = (), whole: bool = True) -> Template:
         self = super().__new__(cls, text)
         self.values, self.whole = values, whole
         return self

@@ -314,7 +314,11 @@ class Raise(Stmt):
 
 @dataclass(frozen=True)
 class Print(Stmt):
+    """print(*parts); or, with a text that has fields for them, by what calls Python (`runtime.python_calls`)."""
+
     parts: tuple[Any, ...]
+    text: str | None = None
+    by: str = "print_text"
 
 
 @dataclass(frozen=True)

@@ -136,6 +136,8 @@ def _lines(stmt: Stmt) -> list[Any]:
             return [f"spread {text(value)} to {text(expr)}"]
         case Raise(error=error, message=message, values=values):
             return [f"raise {error}({texts((repr(message), *values))})"]
+        case Print(parts=parts, text=str() as said, by=name):
+            return [f"{name}({texts((repr(said), *parts))})"]
         case Print(parts=parts):
             return [f"print({texts(tuple(repr(p) if isinstance(p, str) else p for p in parts))})"]
         case Sweep(body=body):

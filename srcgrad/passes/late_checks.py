@@ -48,7 +48,7 @@ class _Walk:
         return False, wrote
 
     def writes(self, stmt: Stmt) -> bool:
-        if isinstance(stmt, Print):
+        if isinstance(stmt, Print) and stmt.by != "note_arrays":
             return True  # it is seen too
         touched = (access.array for access in effects((stmt,)).accesses if access.writes)
         return any(isinstance(a, Array) and self.roots.get(a.name, a.name) in self.seen_by_caller for a in touched)

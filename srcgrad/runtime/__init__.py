@@ -13,6 +13,7 @@ from srcgrad.runtime import (
     lent,
     order,
     products,
+    python_calls,
     random_numbers,
     ranges,
     solves,
@@ -30,6 +31,7 @@ from srcgrad.runtime.fourier import *  # noqa: F403
 from srcgrad.runtime.lent import *  # noqa: F403
 from srcgrad.runtime.order import *  # noqa: F403
 from srcgrad.runtime.products import *  # noqa: F403
+from srcgrad.runtime.python_calls import *  # noqa: F403
 from srcgrad.runtime.random_numbers import *  # noqa: F403
 from srcgrad.runtime.ranges import *  # noqa: F403
 from srcgrad.runtime.solves import *  # noqa: F403
@@ -48,6 +50,7 @@ __all__ = [
     *lent.__all__,
     *order.__all__,
     *products.__all__,
+    *python_calls.__all__,
     *random_numbers.__all__,
     *ranges.__all__,
     *solves.__all__,

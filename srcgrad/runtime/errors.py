@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import builtins
 import string
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,7 @@ class MoreRows(Exception):
 
 
 APART, NAMED, NUMBERS, NOTHING = "\x1f", "\x1e", "\x1d", "\x1c"  # marks between, and in the place of, arguments
+ARRAY = "array"  # the kind of what is no number
 
 
 class Told(Exception):
@@ -71,7 +73,7 @@ class Told(Exception):
 
     def __new__(cls, message: str, *numbers: Any) -> Any:
         kinds, *parts = message.split(APART)
-        values = iter([_as(kind, number) for kind, number in zip(kinds.split(), numbers, strict=False)])
+        values = as_values(kinds, numbers, noted.arrays)
         given: list[Any] = []
         named: dict[str, Any] = {}
         for part in parts:
@@ -81,6 +83,16 @@ class Told(Exception):
             else:
                 given.append(_argument(text, values))
         raise cls.error(*given, **named)  # returned, Python 3.10 would take it for an error of this class
+
+
+class _Noted(threading.local):
+    """Arrays for the error that is raised next: compiled code raises no arrays (`python_calls.note_arrays`)."""
+
+    def __init__(self) -> None:
+        self.arrays: list[Any] = []
+
+
+noted = _Noted()
 
 
 def as_told(error: type[BaseException]) -> type[Told]:
@@ -123,7 +135,7 @@ class _Shown:
         self.value = value
 
     def __format__(self, how: str) -> str:
-        if self.value == "?":  # kernels tell integers only
+        if isinstance(self.value, str):  # kernels tell integers only
             return "?"
         return how[1:] % (self.value,) if how.startswith("%%") else format(self.value, how)
 
@@ -132,6 +144,17 @@ class _Shown:
 
     def __repr__(self) -> str:
         return repr(self.value)
+
+
+def as_values(kinds: str, numbers: Iterable[Any], arrays: Iterable[Any]) -> Iterator[Any]:
+    """Numbers as Python has them, and arrays in their places among them; as far as there are some."""
+    remaining = {False: iter(numbers), True: iter(arrays)}
+    for kind in kinds.split():
+        for value in remaining[kind == ARRAY]:
+            yield value if kind == ARRAY else _as(kind, value)
+            break
+        else:
+            return
 
 
 def _as(kind: str, number: Any) -> Any:

@@ -7,6 +7,7 @@ import copy
 import dataclasses
 import itertools
 import math
+import sys
 import types
 from collections.abc import Callable
 from dataclasses import replace
@@ -256,17 +257,18 @@ def as_text(interpreter: Interpreter, value: Any = None) -> Any:
     return Static(texts.piece(interpreter, value, "s" if is_numpys else ""))
 
 
-PRINT_DEFAULTS = {"sep": (None, " "), "end": (None, "\n"), "file": (None,)}
-
-
-def show(interpreter: Interpreter, *values: Any, **options: Any) -> Any:
-    for name, value in options.items():
-        if name != "flush" and not (isinstance(value, Static) and value.value in PRINT_DEFAULTS.get(name, ())):
-            interpreter.build.refuse(
-                f"compiled code prints to the standard output as print does without {name}=",
-                f"leave {name}= out, or print outside of the differentiated function",
-            )
-    print_values(interpreter, list(values))
+def show(
+    interpreter: Interpreter, *values: Any, sep: Any = NONE, end: Any = NONE, file: Any = NONE, flush: Any = NONE
+) -> Any:
+    between, behind = (option.value if isinstance(option, Static) else option for option in (sep, end))
+    if not all(text is None or type(text) is str for text in (between, behind)):
+        interpreter.build.refuse("sep= and end= of print are texts that are known when the function is read")
+    if not (isinstance(file, Static) and file.value in (None, sys.stdout)):
+        interpreter.build.refuse(
+            "compiled code prints to the standard output as print does without file=",
+            "leave file= out, or print outside of the differentiated function",
+        )
+    print_values(interpreter, list(values), " " if between is None else between, "\n" if behind is None else behind)
     return NONE
 
 

@@ -11,8 +11,9 @@ import string
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from ...ir.types import DictKind
 from .. import binding, known_values, unpacking
-from ..array_values import ArrayValue
+from ..array_values import ArrayValue, whole
 from ..values import Scalar, Static, Template, TupleValue
 
 if TYPE_CHECKING:
@@ -35,22 +36,31 @@ def piece(interpreter: Interpreter, value: Any, conversion: str = "", spec: str 
             return Template(f"{{{how}}}", (binding.for_later(interpreter, value),))
         case TupleValue(items=items, kind=kind) if kind in (tuple, list):
             return _sequence([piece(interpreter, item, "r") for item in items], kind)
+        case TupleValue(items=items, kind=DictKind(keys=keys, cls=cls)) if cls is dict:
+            named = zip(keys, items, strict=True)
+            pairs = [Template.of([repr(key), ": ", piece(interpreter, item, "r")]) for key, item in named]
+            return Template.of(["{", *_between(pairs), "}"])
         case Scalar() | Static():
             return _formatted(interpreter, value, conversion, spec)
+        case ArrayValue() if is_shown(interpreter, value):
+            return Template(f"{{{how}}}", (as_it_is_now(interpreter, value),), whole=False)
+    if isinstance(value, ArrayValue) and not interpreter.frame.is_composition:
+        lengths = [piece(interpreter, Scalar(dim, weak=True)) for dim in value.dims]
+        described = ["array of ", str(value.dtype), ", shape ", _sequence(lengths, tuple), Template("", whole=False)]
+        return Template.of(described)
     what = "array" if isinstance(value, ArrayValue) else type(value).__name__.lower()
     return Template(f"{{{{{what}}}}}", whole=False)
 
 
-def apart(text: Template) -> list[Any]:
-    """Its texts and its numbers, for a print that puts a space between each two of them."""
-    out: list[Any] = []
-    values = iter(text.values)
-    for literal, field, _, _ in string.Formatter().parse(text):
-        between = literal.removeprefix(" ") if out else literal
-        between = between.removesuffix(" ") if field is not None else between
-        out += [between] if between else []
-        out += [next(values).expr] if field is not None else []
-    return out
+def is_shown(interpreter: Interpreter, value: ArrayValue) -> bool:
+    """Do texts have the items of the array?  Else they say its dtype and its shape."""
+    in_kernel = interpreter.build.for_kernels and bool(interpreter.loops)
+    return value.dtype.kind in "fciub" and not interpreter.frame.is_composition and not in_kernel
+
+
+def as_it_is_now(interpreter: Interpreter, value: ArrayValue) -> ArrayValue:
+    """A copy for a field: others may have written to the array when the text is shown."""
+    return whole(interpreter.build.materialize(value, "t", copy=True))
 
 
 def known(value: Any) -> Any:
@@ -69,10 +79,13 @@ def _formatted(interpreter: Interpreter, value: Any, conversion: str, spec: str)
 
 
 def _sequence(items: list[str], kind: type) -> str:
-    between = [part for item in items for part in (", ", item)][1:]
     if kind is list:
-        return Template.of(["[", *between, "]"])
-    return Template.of(["(", *between, ",)" if len(items) == 1 else ")"])
+        return Template.of(["[", *_between(items), "]"])
+    return Template.of(["(", *_between(items), ",)" if len(items) == 1 else ")"])
+
+
+def _between(items: list[str]) -> list[str]:
+    return [part for item in items for part in (", ", item)][1:]
 
 
 def format_text(interpreter: Interpreter, text: str, args: list[Any], kwargs: dict[str, Any]) -> str:

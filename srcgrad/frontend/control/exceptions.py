@@ -8,6 +8,8 @@ from dataclasses import replace
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...errors import (
     HELP,
     ArgumentError,
@@ -20,8 +22,9 @@ from ...errors import (
 from ...ir.expressions import negated
 from ...ir.names import RESERVED
 from ...ir.nodes import If, Print, Raise, Stmt
+from ...ir.types import DictKind
 from ...runtime import errors as runtime_errors
-from ...runtime.errors import APART, NAMED, NOTHING, NUMBERS, CompiledError, Told, as_told
+from ...runtime.errors import APART, ARRAY, NAMED, NOTHING, NUMBERS, CompiledError, Told, as_told
 from .. import expressions, operators
 from ..array_values import ArrayValue
 from ..calls import texts
@@ -81,14 +84,18 @@ def _raise(interpreter: Interpreter, made: MadeException) -> None:
         interpreter.build.emit(Raise(_name_of(interpreter, made.error), given[0].value if given else ""))
         return
     pieces: list[str] = []
-    values: list[Scalar] = []
+    values: list[Scalar | ArrayValue] = []
     for name, value in [*((None, v) for v in given), *made.named]:
         text, numbers = _argument(interpreter, value)
         pieces.append(f"{name}{NAMED}{text}" if name else text)
         values += numbers
     kinds = " ".join(kind_of(v) for v in values)
     message = APART.join([kinds, *pieces])
-    interpreter.build.emit(Raise(_name_of(interpreter, as_told(made.error)), message, tuple(v.expr for v in values)))
+    arrays = tuple(interpreter.build.stored(value) for value in values if isinstance(value, ArrayValue))
+    if arrays:
+        interpreter.build.emit(Print(arrays, "", by="note_arrays"))
+    told = tuple(value.expr for value in values if isinstance(value, Scalar))
+    interpreter.build.emit(Raise(_name_of(interpreter, as_told(made.error)), message, told))
 
 
 def _name_of(interpreter: Interpreter, error: type[BaseException]) -> str:
@@ -103,8 +110,10 @@ def _name_of(interpreter: Interpreter, error: type[BaseException]) -> str:
     return free
 
 
-def kind_of(value: Scalar) -> str:
+def kind_of(value: Scalar | ArrayValue) -> str:
     """What Python has for a number: its own, or one of NumPy's."""
+    if isinstance(value, ArrayValue):
+        return ARRAY
     own = {"f": "float", "c": "complex", "i": "int", "u": "int", "b": "bool"}
     return own[value.dtype.kind] if value.weak else f"np.{value.dtype.name}"
 
@@ -112,10 +121,12 @@ def kind_of(value: Scalar) -> str:
 UNMARKED = dict.fromkeys(map(ord, (APART, NAMED, NUMBERS, NOTHING)))
 
 
-def _argument(interpreter: Interpreter, value: Any) -> tuple[str, list[Scalar]]:
-    """An argument of an exception: a text, a number, None, or a tuple of numbers."""
+def _argument(interpreter: Interpreter, value: Any) -> tuple[str, list[Scalar | ArrayValue]]:
+    """An argument of an exception: a text, a number, an array, None, or a tuple of numbers."""
     if isinstance(value, Scalar):
         return NUMBERS, [value]
+    if isinstance(value, ArrayValue) and texts.is_shown(interpreter, value):
+        return NUMBERS, [texts.as_it_is_now(interpreter, value)]
     if isinstance(value, TupleValue) and value.kind is tuple and all(isinstance(v, Scalar) for v in value.items):
         return f"{NUMBERS}{len(value.items)}", list(value.items)
     if isinstance(value, Static) and value.value is None:
@@ -141,21 +152,42 @@ def assertion(interpreter: Interpreter, node: ast.Assert) -> None:
         interpreter.build.emit(If(negated(condition), tuple(block)))
 
 
-def print_values(interpreter: Interpreter, values: list[Any]) -> None:
-    parts: list[Any] = []
-    for value in values:
-        match value:
-            case Scalar(expr=expr):
-                parts.append(expr)
-            case ArrayValue():
-                parts.append(interpreter.build.stored(value))
-            case Static(value=texts.Template() as text):
-                parts += texts.apart(text)
-            case Static(value=text):
-                parts.append(str(text))
-            case _:
-                interpreter.build.refuse(
-                    "print takes numbers, arrays and strings here",
-                    "print the numbers and arrays in it one by one, or print outside of the differentiated function",
-                )
-    interpreter.build.emit(Print(tuple(parts)))
+def print_values(interpreter: Interpreter, values: list[Any], sep: str, end: str) -> None:
+    """What compiled code prints as Python does, it prints itself; texts with fields are put together by Python."""
+    is_plain = [_is_printed_alike(interpreter, value) for value in values]
+    if (sep, end) == (" ", "\n") and all(is_plain):
+        interpreter.build.emit(Print(tuple(_printed(interpreter, value) for value in values)))
+        return
+    pieces: list[str] = [texts.piece(interpreter, value, "s") for value in values]
+    between = [part for piece in pieces for part in (sep, piece)][1:]
+    text = texts.Template.of([texts.Template(""), *between, end])
+    fields: tuple[Any, ...] = text.values  # type: ignore[attr-defined]
+    leaves = (interpreter.build.stored(v) if isinstance(v, ArrayValue) else v.expr for v in fields)
+    message = APART.join([" ".join(map(kind_of, fields)), str(text).translate(UNMARKED)])
+    interpreter.build.emit(Print(tuple(leaves), message))
+
+
+def _is_printed_alike(interpreter: Interpreter, value: Any) -> bool:
+    """Does a compiled print write the text that Python's does?"""
+    match value:
+        case Scalar():
+            return value.dtype not in (np.float32, np.complex64)
+        case Static():
+            return not isinstance(value.value, texts.Template)
+        case ArrayValue():
+            return True
+        case TupleValue(kind=kind) if kind in (tuple, list) or (isinstance(kind, DictKind) and kind.cls is dict):
+            return False
+    return interpreter.build.refuse(
+        "print takes numbers, arrays, texts, and tuples, lists and dicts of them here",
+        "print the numbers and arrays in it one by one, or print outside of the differentiated function",
+    )
+
+
+def _printed(interpreter: Interpreter, value: Any) -> Any:
+    match value:
+        case Scalar():
+            return value.expr
+        case ArrayValue():
+            return interpreter.build.stored(value)
+    return str(value.value)
