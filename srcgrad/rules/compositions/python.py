@@ -243,8 +243,7 @@ def grouped(iterable, key=None):
     groups: list[Any] = []
     for item in iterable:
         of = item if key is None else key(item)
-        if not is_constant(of):
-            raise NotImplementedError("itertools.groupby by what is only known at run time")
+        refuse_unknown_key(of)
         if len(groups) > 0 and of == groups[-1][0]:
             groups[-1][1].append(item)
         else:
@@ -253,6 +252,14 @@ def grouped(iterable, key=None):
         group = Iterator(items)
         yield of, group
         group.items = []  # as soon as the next group is asked for
+
+
+def refuse_unknown_key(key):  # by itself: what a generator raises, it raises in the function that goes through it
+    if not is_constant(key):
+        raise NotImplementedError(
+            "itertools.groupby by a key that is only known at run time is not supported",
+            "take each group by a mask:  for positive in (False, True): group = x[(x > 0) == positive]",
+        )
 
 
 @python_means(itertools.pairwise)
