@@ -32,7 +32,11 @@ def note_arrays(message: str, values: tuple[Any, ...]) -> None:
 
 
 def _on_host(value: Any) -> Any:
-    return value.copy_to_host() if hasattr(value, "copy_to_host") else value
+    if not hasattr(value, "copy_to_host"):
+        return value
+    from srcgrad.runtime.device import to_host
+
+    return to_host(value)
 
 
 def _calling(name: str) -> Any:

@@ -465,3 +465,18 @@ def test_where_every_path_raises():
 
     for entry in ("backward", "value_and_backward", "vjp"):
         assert str(alike(f, X, entry=entry)) == "need a matrix, got [0.1 0.2] of (20,), True"
+
+
+def test_printed(capsys):
+    """Arrays of the device, too, in every call."""
+
+    def f(x):
+        print(x, f"{x[:2] * 2} {x.sum() > 1}", x.shape)
+        return (x * x).sum()
+
+    f(X)
+    expected = capsys.readouterr().out
+    g = grad(f, target="cuda")
+    for _ in range(3):
+        g.backward(X)
+        assert capsys.readouterr().out == expected

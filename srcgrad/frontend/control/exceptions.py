@@ -175,7 +175,7 @@ def _is_printed_alike(interpreter: Interpreter, value: Any) -> bool:
         case Static():
             return not isinstance(value.value, texts.Template)
         case ArrayValue():
-            return True
+            return not interpreter.build.for_kernels  # it lies on the device
         case TupleValue(kind=kind) if kind in (tuple, list) or (isinstance(kind, DictKind) and kind.cls is dict):
             return False
     return interpreter.build.refuse(
