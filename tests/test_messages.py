@@ -201,7 +201,7 @@ def of_its_rank(x):
 
 
 def asserted_of_its_rank(x):
-    assert x.ndim == 2, x.shape
+    assert x.ndim == 2, ("need a matrix", x.shape, None, x)
     x *= 2
 
 

@@ -62,7 +62,13 @@ class MoreRows(Exception):
     """A thread of a GPU kept more than there was room for: the call is made again with room for that."""
 
 
-APART, NAMED, NUMBERS, NOTHING = "\x1f", "\x1e", "\x1d", "\x1c"  # marks between, and in the place of, arguments
+APART, NAMED, NUMBER, NOTHING, SEVERAL = (
+    "\x1f",
+    "\x1e",
+    "\x1d",
+    "\x1c",
+    "\x1b",
+)  # marks between, and in the place of, arguments
 ARRAY = "array"  # the kind of what is no number
 
 
@@ -76,12 +82,13 @@ class Told(Exception):
         values = as_values(kinds, numbers, noted.arrays)
         given: list[Any] = []
         named: dict[str, Any] = {}
-        for part in parts:
+        remaining = iter(parts)
+        for part in remaining:
             name, mark, text = part.rpartition(NAMED)
             if mark:
-                named[name] = _argument(text, values)
+                named[name] = _argument(text, remaining, values)
             else:
-                given.append(_argument(text, values))
+                given.append(_argument(text, remaining, values))
         raise cls.error(*given, **named)  # returned, Python 3.10 would take it for an error of this class
 
 
@@ -113,13 +120,16 @@ def __getattr__(name: str) -> Any:
     return as_told(error)
 
 
-def _argument(text: str, values: Iterator[Any]) -> Any:
+def _argument(text: str, remaining: Iterator[str], values: Iterator[Any]) -> Any:
+    """What a part says, and those behind it, where it is a tuple of several."""
     if text == NOTHING:
         return None
-    if not text.startswith(NUMBERS):
-        return filled(text, values)
-    count = text[len(NUMBERS) :]
-    return tuple(next(values, None) for _ in range(int(count))) if count else next(values, None)
+    if text == NUMBER:
+        return next(values, None)
+    if text.startswith(SEVERAL):
+        count = int(text[len(SEVERAL) :])
+        return tuple([_argument(next(remaining), remaining, values) for _ in range(count)])
+    return filled(text, values)
 
 
 def filled(text: str, values: Iterator[Any]) -> str:

@@ -24,7 +24,7 @@ from ...ir.names import RESERVED
 from ...ir.nodes import If, Print, Raise, Stmt
 from ...ir.types import DictKind
 from ...runtime import errors as runtime_errors
-from ...runtime.errors import APART, ARRAY, NAMED, NOTHING, NUMBERS, CompiledError, Told, as_told
+from ...runtime.errors import APART, ARRAY, NAMED, NOTHING, NUMBER, SEVERAL, CompiledError, Told, as_told
 from .. import expressions, operators
 from ..array_values import ArrayValue
 from ..calls import texts
@@ -118,17 +118,19 @@ def kind_of(value: Scalar | ArrayValue) -> str:
     return own[value.dtype.kind] if value.weak else f"np.{value.dtype.name}"
 
 
-UNMARKED = dict.fromkeys(map(ord, (APART, NAMED, NUMBERS, NOTHING)))
+UNMARKED = dict.fromkeys(map(ord, (APART, NAMED, NUMBER, NOTHING, SEVERAL)))
 
 
 def _argument(interpreter: Interpreter, value: Any) -> tuple[str, list[Scalar | ArrayValue]]:
-    """An argument of an exception: a text, a number, an array, None, or a tuple of numbers."""
+    """An argument of an exception: a text, a number, an array, None, or a tuple of these."""
     if isinstance(value, Scalar):
-        return NUMBERS, [value]
+        return NUMBER, [value]
     if isinstance(value, ArrayValue) and texts.is_shown(interpreter, value):
-        return NUMBERS, [texts.as_it_is_now(interpreter, value)]
-    if isinstance(value, TupleValue) and value.kind is tuple and all(isinstance(v, Scalar) for v in value.items):
-        return f"{NUMBERS}{len(value.items)}", list(value.items)
+        return NUMBER, [texts.as_it_is_now(interpreter, value)]
+    if isinstance(value, TupleValue) and value.kind is tuple:
+        parts = [_argument(interpreter, item) for item in value.items]
+        said = APART.join([f"{SEVERAL}{len(parts)}", *(text for text, _ in parts)])
+        return said, [leaf for _, leaves in parts for leaf in leaves]
     if isinstance(value, Static) and value.value is None:
         return NOTHING, []
     text = texts.piece(interpreter, value)
