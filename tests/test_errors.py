@@ -104,13 +104,6 @@ def deletes(x):
     return y  # noqa: F821
 
 
-def groups_by_values(x):
-    total = 0.0
-    for value, group in itertools.groupby(x):  # here
-        total += sum(group) * value
-    return x * total
-
-
 def undefined_name(x):
     return x * not_defined_anywhere  # noqa: F821  # here
 
@@ -187,7 +180,6 @@ REJECTED = [
     (uses_class, (0.5,), UnsupportedError, ["class"]),
     (grows_in_a_while_loop, (VECTOR,), UnsupportedError, ["x grows in a while loop"]),
     (prints_elsewhere, (0.5,), UnsupportedError, ["without file="]),
-    (groups_by_values, (VECTOR,), UnsupportedError, ["groupby by a key", "mask"]),
     (undefined_name, (0.5,), (NameError, SrcgradError), ["not_defined_anywhere"]),
     (norm_of_an_order_to_be_seen, (VECTOR,), SrcgradError, ["order of a norm", "static"]),
     (unknown_method, (VECTOR,), (AttributeError, SrcgradError), ["frobnicate"]),

@@ -92,17 +92,6 @@ def defines_a_class(x):
     return x.sum()
 
 
-def prints_without_a_newline(x):
-    print(x, end="")  # here
-    return x.sum()
-
-
-def prints_a_dict(x):
-    d = {"x": x}
-    print(d)  # here
-    return x.sum()
-
-
 def v_left_out_inside(x):
     return squares.backward(x).sum()  # here
 
@@ -156,8 +145,6 @@ AT_A_LINE: list[tuple[Callable[..., Any], str]] = [
     (lists_by_keys_of_a_run, ALL_KEYS + re.escape("{'hi': [], 'lo': []}")),
     (sine_integral, "sici is not supported: .*help: .* give it its derivative:  @srcgrad.rule"),
     (defines_a_class, "help: define it outside of the function"),
-    (prints_without_a_newline, "help: leave end= out, or print outside"),
-    (prints_a_dict, "help: print the numbers and arrays in it one by one"),
     (v_left_out_inside, "v is needed"),
     (Scaled().keeps_the_mean, r"name of its own.*:  mean = .*array that the object has:  self\.mean\[:\] = "),
     (three_of_four, "3 values can't be unpacked into 4 names"),

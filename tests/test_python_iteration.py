@@ -1299,19 +1299,7 @@ def some_of_them(x):
     return sum(itertools.compress(x * x, x > 0.6)) + sum(itertools.compress(x, [1, 0, 1]))
 
 
-def in_groups(x):
-    total, at = 0.0, {}
-    for name, group in itertools.groupby(zip("aab", x), key=lambda pair: pair[0]):  # noqa: B905
-        total += next(group)[1] + sum(v for _, v in group) ** 2
-        at[name] = total
-    for k, group in list(itertools.groupby([0, 0, 1, 2])):  # nothing is left in groups that have been gone by
-        total += x[k] * (1.0 + sum(group))
-    return at["a"] * at["b"] * total
-
-
-@pytest.mark.parametrize(
-    "function", [by_their_getters, at_the_least_of_all, some_of_them, in_groups], ids=lambda f: f.__name__
-)
+@pytest.mark.parametrize("function", [by_their_getters, at_the_least_of_all, some_of_them], ids=lambda f: f.__name__)
 def test_getters_and_selectors(function: Callable[..., Any]) -> None:
     f = grad(function, jit=False)
     np.testing.assert_allclose(f(X), function(X), rtol=1e-14)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from srcgrad.rules.compositions.iterators import Iterator
 from srcgrad.rules.compositions.registry import is_constant, means, python_means, searches
 
 
@@ -236,30 +235,6 @@ def accumulated(items, function=plus, *, initial=None):
         out = function(out, item)
         sums.append(out)
     return sums
-
-
-@python_means(itertools.groupby)
-def grouped(iterable, key=None):
-    groups: list[Any] = []
-    for item in iterable:
-        of = item if key is None else key(item)
-        refuse_unknown_key(of)
-        if len(groups) > 0 and of == groups[-1][0]:
-            groups[-1][1].append(item)
-        else:
-            groups.append((of, [item]))
-    for of, items in groups:
-        group = Iterator(items)
-        yield of, group
-        group.items = []  # as soon as the next group is asked for
-
-
-def refuse_unknown_key(key):  # by itself: what a generator raises, it raises in the function that goes through it
-    if not is_constant(key):
-        raise NotImplementedError(
-            "itertools.groupby by a key that is only known at run time is not supported",
-            "take each group by a mask:  for positive in (False, True): group = x[(x > 0) == positive]",
-        )
 
 
 @python_means(itertools.pairwise)
