@@ -251,7 +251,7 @@ class GradFunction:
         v
             The cotangent: one more argument, behind f's positional ones or by keyword (called `cotangent` where f has a
             `v` of its own).  It mirrors f's output: same structure, same shapes.  May be left out where the output is
-            one real number; then it is 1.
+            one real number, or an array of one without axes; then it is 1.
 
         Returns
         -------

@@ -60,7 +60,7 @@ from .outputs import (
     structure,
 )
 from .outside import Place
-from .seeds import LIKE_THE_OUTPUT, MissingCotangent, seeds_of
+from .seeds import LIKE_THE_OUTPUT, MissingCotangent, is_one_real_number, seed_of_one, seeds_of
 from .syntax.source import read, signature_of
 from .values import NONE, UNDEFINED, Items, Nested, OneOf, Scalar, Static, Template, TupleValue, constant, new_list
 
@@ -465,9 +465,12 @@ class _Job:
                 f"the output of {self.function.__name__} is {describe_output(outputs)}, which has no derivative",
                 help=("return a float, an array of floats, or a tuple or dict with one in it",),
             )
-        if self.given is None and not (isinstance(outputs, ScalarOutput) and outputs.dtype.kind == "f"):
+        if self.given is not None:
+            seeds = seeds_of(self.build, outputs, self.given)
+        elif is_one_real_number(outputs):
+            seeds = seed_of_one(self.build, outputs)
+        else:
             raise MissingCotangent(self.function.__name__, outputs, tuple(self.called.values()))
-        seeds = None if self.given is None else seeds_of(self.build, outputs, self.given)
         if seeds is not None:
             extra |= {"seed_params": seeds.params, "seed_checks": seeds.checks, "seed_setup": seeds.setup}
         return replace(info, wrt=tuple(wrt), seeds=None if seeds is None else seeds.values, extra=extra)

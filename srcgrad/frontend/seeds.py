@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import ArgumentError, ShapeError
 from ..ir import affine
-from ..ir.expressions import BOOL, Array, Call, Dim, Expr, Load, Var, either
+from ..ir.expressions import BOOL, Array, Call, Const, Dim, Expr, Load, Var, either
 from ..ir.nodes import Alloc, Assign, For, If, Raise, Stmt, Store
 from ..ir.types import (
     ArrayType,
@@ -40,7 +40,7 @@ from .outputs import (
 
 
 class MissingCotangent(ArgumentError):
-    """v was left out, and the output is not one real scalar.  With the shapes of the arguments it can say more."""
+    """v was left out, and the output is not one real number.  With the shapes of the arguments it can say more."""
 
     def __init__(self, function: str, outputs: Any, params: tuple[str, ...]) -> None:
         self.parts = function, outputs, params
@@ -83,6 +83,19 @@ class Seeds:
     params: tuple[Var | Array, ...]
     checks: tuple[Stmt, ...]
     setup: tuple[Stmt, ...]
+
+
+def is_one_real_number(outputs: Any) -> bool:
+    """Is 1 what v is where it is left out?  An array without axes is one number, too."""
+    return isinstance(outputs, (ScalarOutput, Array)) and _ndim(outputs) == 0 and outputs.dtype.kind == "f"
+
+
+def seed_of_one(build: Builder, output: ScalarOutput | Array) -> Seeds | None:
+    """The seed of one real number, which is 1; None where that needs no memory."""
+    if not isinstance(output, Array):
+        return None
+    out = Array(build.names.fresh("v_now"), output.dtype, ())
+    return Seeds((out,), (), (), (Alloc(out, ()), Store(out, (), Const(1.0, out.dtype))))
 
 
 def seeds_of(build: Builder, outputs: Any, given: Any) -> Seeds:
@@ -138,7 +151,7 @@ def _matched(outputs: Any, given: Any, path: str, position: int) -> list[tuple[i
         raise error(f"{path} must be like the output, {describe_output(outputs)}; got {describe_type(given)}")
     if given.dtype.kind == "c" and outputs.dtype.kind != "c":
         raise ArgumentError(f"{path} is complex, but the output is real", help=("pass v.real",))
-    ndim = outputs.ndim if isinstance(outputs, Array) else 0
+    ndim = _ndim(outputs)
     given_ndim = given.ndim if isinstance(given, ArrayType) else 0
     if ndim != given_ndim:
         raise ShapeError(
@@ -146,6 +159,10 @@ def _matched(outputs: Any, given: Any, path: str, position: int) -> list[tuple[i
             help=("v must have exactly the output's shape: it is never broadcast",),
         )
     return [(position, given)]
+
+
+def _ndim(output: Any) -> int:
+    return output.ndim if isinstance(output, Array) else 0
 
 
 def _order(kind: Any, given: Any, count: int) -> Sequence[int] | None:
