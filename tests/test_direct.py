@@ -572,9 +572,25 @@ def test_written_globals_must_lie_apart(jit):
         for call in (through_a_workspace, through_a_workspace.backward):
             with pytest.raises(srcgrad.errors.OverlapError, match="x and WORKSPACE share memory"):
                 call(WORKSPACE)
+        for call in (through_a_workspace.backward, through_a_workspace.value_and_backward):  # v stands in between
+            with pytest.raises(srcgrad.errors.OverlapError, match="x and WORKSPACE share memory"):
+                call(WORKSPACE, 2.0)
         for call in (reads_a_part, reads_a_part.backward):
             with pytest.raises(srcgrad.errors.OverlapError, match="WORKSPACE and PART_OF_IT share memory"):
                 call(x)
+
+
+def test_v_of_several_parts_ahead_of_a_global_that_is_written():
+    @grad
+    def centred(w, x):
+        mean = (w * x).mean(axis=0)
+        WORKSPACE[:2] = mean
+        return (w * x).sum(), mean
+
+    x = np.array([[1.0, 2.0], [3.0, 8.0]])
+    for _ in range(2):
+        w_b, x_b = centred.backward(0.5, x, (1.0, np.array([1.0, 0.0])))
+        np.testing.assert_equal((w_b, x_b), (16.0, [[0.75, 0.5], [0.75, 0.5]]))
 
 
 def test_captured_arrays_are_not_leaked():

@@ -60,7 +60,7 @@ from .outputs import (
     structure,
 )
 from .outside import Place
-from .seeds import LIKE_THE_OUTPUT, MissingCotangent, is_one_real_number, seed_of_one, seeds_of
+from .seeds import LIKE_THE_OUTPUT, MissingCotangent, Seeds, is_one_real_number, seed_of_one, seeds_of
 from .syntax.source import read, signature_of
 from .values import NONE, UNDEFINED, Items, Nested, OneOf, Scalar, Static, Template, TupleValue, constant, new_list
 
@@ -223,7 +223,9 @@ class _Job:
         name = entry_name(self.function, self.kind)
         body = (*entry, *build.prologue, *build.with_wanted_checks())
         program = Function(name, tuple(params), body, results, info)
-        positions = tuple(k for k, p in enumerate(params[: len(self.own) + len(captured)]) if p.name in written)
+        v = () if self.kind == "forward" else extra["seed_params"]  # it stands ahead of what is captured
+        in_order = (*self.own, *v, *(c.param for c in captured))
+        positions = tuple(k for k, p in enumerate(in_order) if p.name in written)
         return Interpreted(
             program, structure(outputs), self.given, like_the_output(outputs),
             tuple(Outside(c.name, c.place, self.type_of_param(c)) for c in captured),
@@ -465,6 +467,7 @@ class _Job:
                 f"the output of {self.function.__name__} is {describe_output(outputs)}, which has no derivative",
                 help=("return a float, an array of floats, or a tuple or dict with one in it",),
             )
+        seeds: Seeds | None
         if self.given is not None:
             seeds = seeds_of(self.build, outputs, self.given)
         elif is_one_real_number(outputs):
