@@ -452,6 +452,22 @@ def test_v_in_error(jit):
 
 
 @modes
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_an_array_without_axes_is_one_number(jit, dtype):
+    """Its v may be left out, too."""
+    f = grad(lambda x: np.array((x * x).sum()), jit=jit)
+    x = np.array([1.0, 3.0], dtype)
+    y, pullback = f.vjp(x)
+    for cotangent in (f.backward(x), f.value_and_backward(x)[1], pullback(), f.backward(x, 1.0), pullback(1.0)):
+        np.testing.assert_array_equal(cotangent, [2.0, 6.0])
+        assert cotangent.dtype == dtype
+    assert y == 10 and y.shape == ()
+    for other in (lambda z: np.array((1j * z).sum()), lambda z: np.array(int(z[0] > 0))):
+        with pytest.raises(TypeError, match="v is needed: the output of <lambda> is an array of 0 axes"):
+            grad(other, jit=False).backward(x)
+
+
+@modes
 def test_integers_have_no_derivative(jit):
     with pytest.raises(TypeError, match="n"):
         grad(lambda x, n: x * n, wrt="n", jit=jit).backward(2.0, 3)
