@@ -164,15 +164,19 @@ def _keyed(value: Any) -> tuple[Any, list[Any]] | None:
     if issubclass(kind, dict):
         is_ours = kind in DICTS and getattr(value, "default_factory", None) is None
         return (DictKind(tuple(value), kind), list(value.values())) if is_ours else None
+    held = parts_of_object(value)
+    return None if held is None else (RecordKind(kind, tuple(held)), list(held.values()))
+
+
+def parts_of_object(value: Any) -> dict[str, Any] | None:
+    """What a dataclass instance or a simple object of the user's holds, by the names of its attributes."""
+    kind = type(value)
     if dataclasses.is_dataclass(kind):
         own = tuple(field.name for field in dataclasses.fields(kind))
         more = (k for k, held in getattr(value, "__dict__", {}).items() if isinstance(held, HELD) and k not in own)
-        names = (*own, *more)  # what was set beside the fields, too; a cache of something else is left alone
-        return RecordKind(kind, names), [getattr(value, name) for name in names]
-    if is_simple_object(value):
-        held = _attributes(value)
-        return RecordKind(kind, tuple(held)), list(held.values())
-    return None
+        # What was set beside the fields, too; a cache of something else is left alone.
+        return {name: getattr(value, name) for name in (*own, *more)}
+    return _attributes(value) if is_simple_object(value) else None
 
 
 def _slots(kind: type) -> list[str]:

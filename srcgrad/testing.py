@@ -11,11 +11,13 @@ from __future__ import annotations
 import copy
 import inspect
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
 from typing import Any
 
 import numpy as np
 
+from srcgrad.arguments import parts_of_object
 from srcgrad.binding import cotangent_name
 from srcgrad.errors import ArgumentError, ShapeError
 from srcgrad.frontend.syntax.source import signature_of
@@ -29,13 +31,16 @@ TOLERANCES: dict[np.dtype, float] = {
 }
 TOLERANCES |= {np.dtype(np.complex128): 1e-7, np.dtype(np.complex64): 1e-3}
 
+STEP = 2.0**-5  # the largest
+CONVERGED = 0.05  # of a difference: one whose error is larger accuses nobody before smaller steps were tried
+EPSILON = 2.0**-52
 ENOUGH = 1e-11  # of a difference's error: well below all tolerances
 
-Path = tuple[str, tuple[Any, ...]]  # an argument's name, and the way into it where it is a tuple or a dict
+Path = tuple[str, tuple[Any, ...]]  # an argument's name, and the way into it where it is a tuple, a dict or an object
 
 
 def richardson(
-    f: Callable[[Any], Any], x: Any, t: Any = 1.0, *, step: float = 2.0**-5, levels: int = 12, enough: float = 0.0
+    f: Callable[[Any], Any], x: Any, t: Any = 1.0, *, step: float = STEP, levels: int = 12, enough: float = 0.0
 ) -> tuple[Any, Any]:
     """The derivative of `f` at `x` along `t`, by central differences extrapolated to step zero.
 
@@ -101,7 +106,7 @@ def check_grad(
     v: Any = None,
     wrt: str | int | tuple[str | int, ...] | None = None,
     outputs: tuple[str, ...] | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     rtol: float | None = None,
     **kwargs: Any,
 ) -> None:
@@ -112,21 +117,33 @@ def check_grad(
     f : callable
         What `grad` gave back: it has `py_func` and `backward`.
     *args, **kwargs
-        Where to check it: numbers, arrays, and tuples and dicts of them.
+        Where to check it: numbers, arrays, and tuples, dicts and objects of them.  Arguments that are left out have
+        their defaults, and their cotangents are not compared with differences, unless `wrt` names them: a tolerance,
+        say, decides how many rounds a loop makes, and moving it tells nothing.  The names of `check_grad`'s own
+        keywords are refused where f has such a parameter, too, and it was not given by position.
     v : optional
         The cotangent; random where it is left out.
     wrt, outputs : optional
         As for `grad`; where they are left out, the attributes of that name of `f`, if it has them.
     seed : int, optional
-        For the random directions.
+        For the random directions; 0 by default.
     rtol : float, optional
         Instead of the entry of `TOLERANCES`.
 
     Raises
     ------
     AssertionError
-        Where the two disagree, with the argument, the direction and the worst element; or where a cotangent has not
-        its argument's shape and dtype, or an argument has changed.
+        Where the two disagree, with the argument, the direction and the worst element; where the differences don't
+        tell ("can't be checked here": they are not finite, or their error is larger than what the two disagree by; a
+        check that could not be made is no pass); or where a cotangent has not its argument's shape and dtype, or an
+        argument has changed.
+    ArgumentError
+        Where it is not clear whose keyword one is.
+
+    Notes
+    -----
+    Steps are 1/32 and smaller.  Where such steps disagree with `backward` and don't tell, they are taken again in
+    units of the smallest element of the argument that is not 0.
 
     Examples
     --------
@@ -146,10 +163,15 @@ def check_grad(
     if not hasattr(f, "backward"):
         raise ArgumentError("check_grad takes a function with its gradient", help=("check_grad(grad(f), ...)",))
     function = f.py_func
-    wrt = getattr(f, "wrt", None) if wrt is None else wrt
-    bound = signature_of(function).bind(*args, **kwargs)
+    named, wrt = wrt, getattr(f, "wrt", None) if wrt is None else wrt
+    signature = signature_of(function)
+    own = {"v": v, "wrt": named, "outputs": outputs, "seed": seed, "rtol": rtol}
+    _refuse_names_of_both(function, signature, args, [name for name, value in own.items() if value is not None])
+    bound = signature.bind(*args, **kwargs)
+    given = set(bound.arguments)
     bound.apply_defaults()
     point = _Point(function, bound, getattr(f, "outputs", None) if outputs is None else outputs)
+    seed = seed or 0
     random = np.random.default_rng(seed)
     if v is None:
         v = _map(lambda leaf: _random_like(leaf, random), point.results(point.leaves))
@@ -163,10 +185,29 @@ def check_grad(
         has_nan = then.dtype.kind in "fc"
         assert np.array_equal(now, then, equal_nan=has_nan), f"backward changed its argument {_text(path)}"
     asked = _asked(point.names, point.leaves, wrt)
-    given = [(way, leaf) for way, leaf in _leaves(cotangents) if leaf is not None]  # None: nothing to differentiate
-    assert len(given) == len(asked), f"backward gave {len(given)} cotangents for {len(asked)} arguments"
-    for path, (_, cotangent) in zip(asked, given, strict=True):
-        _check_argument(point, path, cotangent, v, random, seed, rtol)
+    got = [leaf for _, leaf in _leaves(cotangents) if leaf is not None]  # None: nothing to differentiate
+    assert len(got) == len(asked), f"backward gave {len(got)} cotangents for {len(asked)} arguments"
+    for path, cotangent in zip(asked, got, strict=True):
+        _check_type(point, path, cotangent)
+        if path[0] in given or wrt is not None:
+            _check_argument(point, path, cotangent, v, random, seed, rtol)
+
+
+def _refuse_names_of_both(
+    function: Any, signature: inspect.Signature, args: tuple[Any, ...], own: Sequence[str]
+) -> None:
+    """Keywords that check_grad takes, of a function that has such a parameter, too."""
+    by_position = signature.bind_partial(*args).arguments
+    for name in own:
+        if name in signature.parameters and name not in by_position:
+            called = getattr(function, "__name__", "the function")
+            raise ArgumentError(
+                f"check_grad has a keyword {name} of its own, and {called} has a parameter {name}",
+                help=(
+                    f"pass the parameter by position:  check_grad({called}, ..., {name})",
+                    f"or give it beforehand:  check_grad(grad(functools.partial({called}, {name}=...)), ...)",
+                ),
+            )
 
 
 def _backward(f: Any, bound: inspect.BoundArguments, v: Any) -> Any:
@@ -208,13 +249,13 @@ class _Point:
         pairs = zip(self.names, args, self.args, strict=True)
         return tuple(name for name, now, then in pairs if _is_inexact_array(then) and not np.array_equal(now, then))
 
-    def along(self, path: Path, direction: Any, v: Any) -> tuple[float, float]:
-        """<v, J t> for a direction in one argument, and its error."""
-        return richardson(lambda h: self._weighed(path, h * direction, v), 0.0, enough=ENOUGH)
+    def along(self, path: Path, direction: Any, v: Any, unit: float) -> tuple[float, float]:
+        """<v, J t> for a direction in one argument, and its error; the steps are in this unit."""
+        return richardson(lambda h: self._weighed(path, h * direction, v), 0.0, step=unit * STEP, enough=ENOUGH)
 
     def size(self, v: Any) -> float:
         """The sum of what <v, f> adds up, in absolute value."""
-        return sum(float(np.sum(abs(term))) for term in self._terms(self.leaves, v))
+        return sum(float(np.sum(abs(term), where=np.isfinite(term))) for term in self._terms(self.leaves, v))
 
     def _weighed(self, path: Path, shift: Any, v: Any) -> float:
         """<v, f(shifted)>, in double precision."""
@@ -222,41 +263,68 @@ class _Point:
         return sum(float(np.sum(term)) for term in self._terms(moved, v))
 
     def _terms(self, leaves: list[tuple[Path, Any]], v: Any) -> Iterator[np.ndarray]:
-        weights = [_wide(leaf) for _, leaf in _leaves(v)]
+        weights = [leaf for _, leaf in _leaves(v)]
         results = self.results(leaves)
-        values = [_wide(leaf) for _, leaf in _leaves(_joined(results) if self.has_joined else results)]
-        for w, y in zip(weights, values, strict=True):
+        values = [leaf for _, leaf in _leaves(_joined(results) if self.has_joined else results)]
+        for given, value in zip(weights, values, strict=True):
+            if given is None:
+                continue
+            w, y = _wide(given), _wide(value)
             yield np.where(w == 0, 0.0, (w * y).real)  # where nothing is asked, even nan counts for nothing
+
+
+def _check_type(point: _Point, path: Path, cotangent: Any) -> None:
+    leaf = dict(point.leaves)[path]
+    dtype, shape = np.asarray(leaf).dtype, np.shape(leaf)
+    got = np.asarray(cotangent)
+    assert got.shape == shape, f"the cotangent of {_text(path)} has shape {got.shape}, not {shape}"
+    assert got.dtype == dtype, f"the cotangent of {_text(path)} is {got.dtype}, not {dtype}"
 
 
 def _check_argument(
     point: _Point, path: Path, cotangent: Any, v: Any, random: np.random.Generator, seed: int, rtol: float | None
 ) -> None:
     leaf = dict(point.leaves)[path]
-    dtype, shape = np.asarray(leaf).dtype, np.shape(leaf)
-    got = np.asarray(cotangent)
-    assert got.shape == shape, f"the cotangent of {_text(path)} has shape {got.shape}, not {shape}"
-    assert got.dtype == dtype, f"the cotangent of {_text(path)} is {got.dtype}, not {dtype}"
-    exact = _wide(got)
-    direction = _wide(_random_like(np.zeros(shape, exact.dtype), random))
-    contributions = (exact * direction).real
-    forward, error = point.along(path, direction, v)
-    reverse = float(np.sum(contributions))
-    tolerance = TOLERANCES[dtype] if rtol is None else rtol
-    scale = max(float(np.sum(abs(contributions))), abs(forward))
-    allowed = tolerance * scale + min(4 * error, 1e-4 * scale)  # where differences fail, that is no excuse
-    allowed += 1e-11 * point.size(v)  # the rounding of differences of something large
-    if abs(forward - reverse) <= allowed:
-        return
+    exact = _wide(cotangent)
+    direction = _wide(_random_like(np.zeros(exact.shape, exact.dtype), random))
+    tolerance = TOLERANCES[np.asarray(leaf).dtype] if rtol is None else rtol
+    at, size = _wide(leaf), point.size(v)
+    with np.errstate(all="ignore"):
+        contributions = (exact * direction).real
+        reverse = float(np.sum(contributions))
+        lost = float(np.sum(abs(exact * at)))  # in units of the rounding of the argument
+    for unit in _units(at, direction):
+        forward, error = point.along(path, direction, v, unit)
+        off = abs(forward - reverse)
+        scale = max(float(np.sum(abs(contributions))), abs(forward))
+        allowed = tolerance * scale + min(4 * error, 1e-4 * scale)  # where differences fail, that is no excuse
+        allowed += 1e-11 * size  # the rounding of differences of something large
+        if off <= allowed:
+            return
+        rounding = 4 * EPSILON * (size + lost) / (unit * STEP)
+        tells = np.isfinite(forward) and not off <= (max(4 * error, rounding) if np.isfinite(reverse) else 0.0)
+        if tells and error < CONVERGED * abs(forward):
+            break
+    verdict = "is wrong" if tells else "can't be checked here"
     function = getattr(point.function, "__qualname__", "the function").rpartition(".")[2]
     raise AssertionError(
-        f"the gradient of {function} with respect to {_text(path)} is wrong\n"
+        f"the gradient of {function} with respect to {_text(path)} {verdict}\n"
         f"  along a random direction (seed {seed}):\n"
         f"    <v, J t> = {forward:.9g} by differences of the undecorated function\n"
         f"    <J^T v, t> = {reverse:.9g} by backward; "
         f"they differ by {abs(forward - reverse):.2g}, allowed is {allowed:.2g}\n"
         f"  {_worst(point, path, exact, v)}"
     )
+
+
+def _units(at: np.ndarray, direction: np.ndarray) -> list[float]:
+    """Units of the steps, to be tried in turn: the second moves no element by more than itself.
+
+    (1 comes first, as what is added to small elements is seldom small.)
+    """
+    ratios = abs(at[direction != 0]) / abs(direction[direction != 0])
+    smallest = float(np.min(ratios, where=ratios > 0, initial=np.inf))
+    return [1.0, smallest] if smallest < 1 else [1.0]
 
 
 def _worst(point: _Point, path: Path, cotangent: np.ndarray, v: Any) -> str:
@@ -277,15 +345,27 @@ def _difference(point: _Point, path: Path, index: tuple[int, ...], cotangent: np
     """What the cotangent of one element should be: dL/dx, or dL/dx - i dL/dy of a complex one."""
     direction = np.zeros_like(cotangent)
     direction[index] = 1.0
-    along_x, _ = point.along(path, direction, v)
-    if cotangent.dtype.kind != "c":
-        return along_x
-    along_y, _ = point.along(path, 1j * direction, v)
-    return along_x - 1j * along_y
+    at = _wide(dict(point.leaves)[path])
+
+    def along(direction: np.ndarray) -> float:
+        best, least = np.nan, np.inf
+        for unit in _units(at, direction):
+            forward, error = point.along(path, direction, v, unit)
+            if error < least:
+                best, least = forward, error
+            if error < CONVERGED * abs(forward):
+                break
+        return best
+
+    return along(direction) - 1j * along(1j * direction) if cotangent.dtype.kind == "c" else along(direction)
 
 
 # --------------------------------------------------------------------------------------------------------------
-# Nested tuples and dicts of numbers and arrays.
+# Nested tuples, dicts and objects of numbers and arrays.
+
+
+class _Attribute(str):
+    """The name of an attribute, in a way."""
 
 
 def _joined(value: Any) -> Any:
@@ -301,8 +381,17 @@ def _leaves(value: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, 
     if isinstance(value, (tuple, list, dict)):
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _leaves(item, (*way, key))
-    else:
+        return
+    held = _parts_of_object(value)
+    if held is None:
         yield way, value
+    else:
+        for name, item in held.items():
+            yield from _leaves(item, (*way, _Attribute(name)))
+
+
+def _parts_of_object(value: Any) -> dict[str, Any] | None:
+    return None if isinstance(value, Enum) else parts_of_object(value)
 
 
 def _map(change: Callable[[Any], Any], value: Any) -> Any:
@@ -313,12 +402,18 @@ def _map(change: Callable[[Any], Any], value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         items = [_map(change, item) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    return change(value)
+    held = _parts_of_object(value)
+    if held is None:
+        return change(value)
+    made = copy.copy(value)
+    for name, item in held.items():
+        object.__setattr__(made, name, _map(change, item))  # it may be frozen
+    return made
 
 
 def _text(path: Path) -> str:
     name, way = path
-    return name + "".join(f"[{k!r}]" for k in way)
+    return name + "".join(f".{k}" if isinstance(k, _Attribute) else f"[{k!r}]" for k in way)
 
 
 def _is_inexact(leaf: Any) -> bool:
@@ -344,6 +439,8 @@ def _asked(names: list[str], leaves: list[tuple[Path, Any]], wrt: Any) -> list[P
 
 
 def _random_like(leaf: Any, random: np.random.Generator) -> Any:
+    if leaf is None or isinstance(leaf, str):
+        return None
     if not _is_inexact(leaf):
         return np.zeros(np.shape(leaf))[()]  # nothing to weigh
     dtype = np.asarray(leaf).dtype

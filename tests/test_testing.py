@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
+from srcgrad import grad
+from srcgrad.errors import ArgumentError
 from srcgrad.testing import TOLERANCES, check_grad, complex_step, richardson
 
 X = np.array([0.3, -1.2, 2.0])
@@ -119,11 +123,122 @@ def test_tuples_and_integers() -> None:
     check_grad(Differentiated(f, backward), Model(1.3, 3), X)
 
 
-def test_defaults_are_arguments_too() -> None:
+def test_defaults_are_compared_where_they_are_given_or_named() -> None:
     def f(x: Any, scale: float = 3.0) -> Any:
         return scale * x
 
     check_grad(Differentiated(f, lambda x, scale, v: (scale * v, np.float64(x @ v))), X)
+    wrong = Differentiated(f, lambda x, scale, v: (scale * v, np.float64(2 * x @ v)))
+    check_grad(wrong, X)
+    for args, options in (((X, 3.0), {}), ((X,), {"wrt": ("x", "scale")})):
+        with pytest.raises(AssertionError, match="respect to scale"):
+            check_grad(wrong, *args, **options)
+    with pytest.raises(AssertionError, match="the cotangent of scale is float32"):
+        check_grad(Differentiated(f, lambda x, scale, v: (scale * v, np.float32(x @ v))), X)
+
+
+def test_a_tolerance_stays_what_it_is() -> None:
+    """A loop down to a negative one would not end."""
+
+    def root(a: float, tol: float = 1e-12) -> float:
+        x = a
+        while abs(x * x - a) > tol:
+            assert tol > 0
+            x = 0.5 * (x + a / x)
+        return x
+
+    check_grad(Differentiated(root, lambda a, tol, v: (0.5 * v / math.sqrt(a), 0.0)), 2.0)
+
+
+def kept(x: Any, seed: float = 2.0) -> Any:
+    return x * seed
+
+
+def drawn(x: Any, *, v: float) -> Any:
+    return x * v
+
+
+def test_whose_keyword_it_is() -> None:
+    f = Differentiated(kept, lambda x, seed, v: (seed * v, np.float64(x @ v)))
+    with pytest.raises(ArgumentError, match=r"keyword seed of its own, and kept has a parameter seed(.|\n)*functools"):
+        check_grad(f, X, seed=0)
+    check_grad(f, X, 3.0, seed=1)
+    with pytest.raises(ArgumentError, match="keyword v of its own, and drawn has a parameter v"):
+        check_grad(Differentiated(drawn, lambda x, cotangent, v: 0.0), 2.0, v=1.0)
+    check_grad(grad(functools.partial(drawn, v=3.0), jit=False), 2.0)
+
+
+@pytest.mark.parametrize("x", [1e-5, 1e-100, np.array([1e-5, 1.0, 2e-3]), np.float32(1e-5)], ids=str)
+@pytest.mark.parametrize(
+    ("f", "slope"), [(np.log, np.reciprocal), (np.abs, np.sign), (np.reciprocal, lambda x: -(x**-2.0))]
+)
+def test_small_arguments(f: Any, slope: Any, x: Any) -> None:
+    check_grad(Differentiated(lambda x: f(x), lambda x, v: v * slope(x)), x)
+    with pytest.raises(AssertionError, match="respect to x is wrong"):
+        check_grad(Differentiated(lambda x: f(x), lambda x, v: np.asarray(1.01 * v * slope(x), np.asarray(x).dtype)), x)
+
+
+@pytest.mark.parametrize(
+    ("f", "backward", "x"),
+    [
+        (lambda x: np.sqrt(x), lambda x, v: v * np.inf, 0.0),
+        (lambda x: np.sin(x), lambda x, v: v * np.cos(x), 1e13),
+        (lambda x: 1.0 + abs(x), lambda x, v: v * 1.0, 1e-30),
+    ],
+    ids=["not finite", "rounding of the argument", "rounding of the result"],
+)
+def test_where_differences_do_not_tell(f: Any, backward: Any, x: float) -> None:
+    with pytest.raises(AssertionError, match="with respect to x can't be checked here"):
+        check_grad(Differentiated(f, backward), x)
+
+
+def test_an_infinite_output_hides_nothing() -> None:
+    f = Differentiated(lambda x: x ** np.array([-2.0, 2.0]), lambda x, v: 3 * v * x)
+    with pytest.raises(AssertionError, match="respect to x is wrong"), np.errstate(divide="ignore"):
+        check_grad(f, np.array([0.0, 0.3]))
+
+
+@pytest.mark.parametrize("wrong", [0.0, np.nan, np.inf])
+def test_small_steps_excuse_nothing(wrong: float) -> None:
+    """They see no slope where numbers are rounded on the way."""
+    f = Differentiated(lambda x: np.sum(np.round(1 + x, 6)), lambda x, v: wrong * np.ones(2))
+    with pytest.raises(AssertionError, match="respect to x is wrong"):
+        check_grad(f, np.array([1e-5, 0.3]))
+
+
+@dataclass(frozen=True)
+class Layer:
+    w: np.ndarray
+    scale: float
+    steps: int
+    name: str = "layer"
+
+
+class Network:
+    __slots__ = ("bias", "layer")
+
+    def __init__(self, layer: Layer, bias: float) -> None:
+        self.layer, self.bias = layer, bias
+
+
+def through(network: Network, x: Any) -> Any:
+    layer = network.layer
+    return {"y": x * layer.w * layer.scale**layer.steps + network.bias, "message": layer.name}
+
+
+def test_attributes_of_objects() -> None:
+    network = Network(Layer(W, 1.5, 2), 0.3)
+    check_grad(grad(through, jit=False), network, X)
+    check_grad(grad(through, jit=False, wrt="network"), network, X)
+
+    def backward(network: Network, x: Any, v: Any) -> Any:
+        layer, y = network.layer, v["y"]
+        at = layer.scale**2
+        parts = Layer(x * y * at, 2.5 * np.float64((x * layer.w) @ y) * layer.scale, None, None)
+        return Network(parts, np.float64(y.sum())), y * layer.w * at
+
+    with pytest.raises(AssertionError, match=r"respect to network\.layer\.scale is wrong"):
+        check_grad(Differentiated(through, backward), network, X)
 
 
 def test_what_a_function_writes_is_its_output() -> None:
