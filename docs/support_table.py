@@ -28,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from srcgrad.emit.expressions import expression_text
 from srcgrad.frontend.arithmetic import TAKE_COMPLEX
 from srcgrad.frontend.calls.builtins_of_python import BUILTINS
+from srcgrad.frontend.control.contexts import HARMLESS
 from srcgrad.frontend.expressions import EVALUATED_ABOVE
 from srcgrad.frontend.numpy import random_numbers
 from srcgrad.frontend.numpy.table import METHODS, TABLE, name_of
@@ -315,7 +316,7 @@ def _compositions() -> Iterator[str]:
 
 
 def _objects() -> list[str]:
-    parts = (("np" if "numpy" in cls.__module__ else cls.__module__, cls.__name__) for cls in compositions.OBJECTS)
+    parts = ((cls.__module__.replace("numpy", "np", 1), cls.__name__) for cls in compositions.OBJECTS)
     return sorted(".".join((*module.split(".")[:2], name)) for module, name in parts)
 
 
@@ -335,7 +336,7 @@ NEVER = {
     "flatiter", "format_float_positional", "format_float_scientific", "from_dlpack", "frombuffer", "fromfile",
     "frompyfunc", "fromregex", "fromstring", "genfromtxt", "get_include", "get_printoptions",
     "getbufsize", "geterr", "geterrcall", "info", "load", "loadtxt", "matrix", "memmap", "nditer", "nested_iters",
-    "poly1d", "printoptions", "recarray", "save", "savetxt", "savez", "savez_compressed",
+    "poly1d", "recarray", "save", "savetxt", "savez", "savez_compressed",
     "set_printoptions", "setbufsize", "seterr", "seterrcall", "show_config", "show_runtime", "test", "ufunc",
 }
 # fmt: on
@@ -343,7 +344,7 @@ NEVER = {
 
 def _rest() -> Iterator[str]:
     """The public functions of NumPy that have no rule here."""
-    known = {id(function) for function in (*TABLE, *compositions.COMPOSITIONS, *BUILTINS)}
+    known = {id(function) for function in (*TABLE, *compositions.COMPOSITIONS, *BUILTINS, *HARMLESS)}
     missing = {
         f"{prefix}.{name}"
         for prefix, module in (("np", np), ("np.linalg", np.linalg), ("np.fft", np.fft))
@@ -381,9 +382,9 @@ def _methods_of_ufuncs() -> Iterator[str]:
     found: dict[str, list[str]] = {}
     for function in (*TABLE, *compositions.COMPOSITIONS):
         if _is_method_of_a_ufunc(function):
-            found.setdefault(function.__name__, []).append(function.__self__.__name__)
+            found.setdefault(function.__name__, []).append(name_of(function.__self__))
     for method, ufuncs in sorted(found.items()):
-        yield f"| `{method}` | {', '.join(f'`np.{name}`' for name in sorted(ufuncs))} |"
+        yield f"| `{method}` | {', '.join(f'`{name}`' for name in sorted(ufuncs))} |"
 
 
 def _is_method_of_a_ufunc(function: Any) -> bool:

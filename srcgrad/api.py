@@ -83,7 +83,7 @@ def grad(
     Parameters
     ----------
     f : callable
-        A Python function of numbers, NumPy arrays, and tuples of them.
+        A Python function of numbers and NumPy arrays, of tuples, dicts and objects of them, and of lists of arrays.
     wrt : str, int, or a sequence of them, optional
         The arguments to differentiate, by name or position: one gives its cotangent bare, a sequence a tuple.  By
         default every argument of a floating dtype.

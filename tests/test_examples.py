@@ -1,11 +1,13 @@
 """Every example runs, and every Python block of README and docs/ runs and prints what its page says it prints."""
 
+import re
 import runpy
 import sys
 from pathlib import Path
 
 import pytest
 
+import srcgrad
 from docs.run_blocks import ROOT, pages, refreshed
 from docs.support_table import PAGE, page
 
@@ -33,3 +35,8 @@ def test_readme_gives_two_commands() -> None:
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="math.cbrt and math.exp2 are newer")
 def test_table_of_what_is_supported_is_up_to_date() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), "python docs/support_table.py rewrites it"
+
+
+def test_reference_has_every_public_name() -> None:
+    text = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    assert [name for name in srcgrad.__all__ if not re.search(rf"\b{name}\b", text)] == []

@@ -53,7 +53,7 @@ def name_of(target: Any) -> str:
         return f"scipy.spatial.transform.{target.__qualname__}"
     if module == "scipy.spatial.distance":
         return f"{module}.{name}"
-    if module.split(".")[0] == "scipy" or (isinstance(target, np.ufunc) and not hasattr(np, name)):
+    if module.split(".")[0] == "scipy" or (isinstance(target, np.ufunc) and not _is_numpys(target)):
         parts = (module or "scipy.special").split(".")[:2]  # scipy.linalg, whichever file it is in
         if parts[-1].startswith("_"):
             shown = (m for m in sys.modules if m.startswith("scipy.") and m.count(".") == 1 and "._" not in m)
@@ -63,6 +63,12 @@ def name_of(target: Any) -> str:
         inner = module.split(".")[1:] if module.startswith("numpy.") and not module.startswith("numpy._") else []
         return ".".join(["np", *inner, name])
     return f"{module}.{name}" if module in ("math", "cmath") else name
+
+
+def _is_numpys(target: np.ufunc) -> bool:
+    """SciPy has some of the same names."""
+    public = getattr(np, target.__name__, None)
+    return public is target or not (public is None or isinstance(public, np.ufunc))
 
 
 LIKE = 0.75  # of 1, for two names that are the same
