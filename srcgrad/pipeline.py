@@ -93,7 +93,7 @@ def generate(
     memory = memory or Memory()
     start, program = transformed(function, kind, types, cotangents, options, memory)
     info = program.info
-    written = frozenset(program.params[k].name for k in start.writes) if kind == "primal" else frozenset()
+    written = start.writes if kind == "primal" else frozenset()
     late = bool(written) and compares_late(program, written)
     if late and start.equal_lengths:
         early = check_early(program)
@@ -102,7 +102,9 @@ def generate(
     if late and (start.equal_lengths or start.whole_slices):  # once it has written, it can't be run again
         return generate(function, kind, types, cotangents, replace(options, stretch=True, cut=True), form, memory)
     text, facts = emit(check_results(check_types(program)), form)
-    writes = () if kind == "pullback" else start.writes  # whose arguments are what was kept, and v
+    is_half = kind == "pullback"  # its arguments are what was kept, and v
+    writes = () if is_half else tuple(k for k, param in enumerate(program.params) if param.name in start.writes)
+    assert is_half or len(writes) == len(start.writes), (start.writes, program.params)
     return Generated(
         text=text,
         facts=replace(facts, handed_in=len(start.captured), written=frozenset(writes), once=late),

@@ -561,6 +561,11 @@ def test_written_globals_must_lie_apart(jit):
         return (WORKSPACE * x).sum()
 
     @grad(jit=jit)
+    def elementwise(x):
+        WORKSPACE[:] = x * x
+        return WORKSPACE * x
+
+    @grad(jit=jit)
     def reads_a_part(x):
         WORKSPACE[:] = x * x
         return (PART_OF_IT * x[1:]).sum()
@@ -575,6 +580,11 @@ def test_written_globals_must_lie_apart(jit):
         for call in (through_a_workspace.backward, through_a_workspace.value_and_backward):  # v stands in between
             with pytest.raises(srcgrad.errors.OverlapError, match="x and WORKSPACE share memory"):
                 call(WORKSPACE, 2.0)
+        elementwise.vjp(x)  # what is remembered of it is for other arguments than those of `backward`
+        with pytest.raises(srcgrad.errors.OverlapError, match="x and WORKSPACE share memory"):
+            elementwise.backward(WORKSPACE, np.ones(4))
+        with pytest.raises(srcgrad.errors.OverlapError, match="v and WORKSPACE share memory"):
+            elementwise.backward(x, WORKSPACE)
         for call in (reads_a_part, reads_a_part.backward):
             with pytest.raises(srcgrad.errors.OverlapError, match="WORKSPACE and PART_OF_IT share memory"):
                 call(x)

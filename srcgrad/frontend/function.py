@@ -82,7 +82,7 @@ class Interpreted:
     like_the_output: Any  # what they are if nothing is said about v
     captured: tuple[Outside, ...]
     exceptions: dict[str, Any]
-    writes: tuple[int, ...]
+    writes: frozenset[str]  # the names of parameters
     assumed: tuple[tuple[Place, Any], ...]
     equal_lengths: bool  # see `pipeline.Generated`
     whole_slices: bool
@@ -223,13 +223,10 @@ class _Job:
         name = entry_name(self.function, self.kind)
         body = (*entry, *build.prologue, *build.with_wanted_checks())
         program = Function(name, tuple(params), body, results, info)
-        v = () if self.kind == "forward" else extra["seed_params"]  # it stands ahead of what is captured
-        in_order = (*self.own, *v, *(c.param for c in captured))
-        positions = tuple(k for k, p in enumerate(in_order) if p.name in written)
         return Interpreted(
             program, structure(outputs), self.given, like_the_output(outputs),
             tuple(Outside(c.name, c.place, self.type_of_param(c)) for c in captured),
-            dict(self.interpreter.exceptions), positions, tuple(self.interpreter.assumed.values()),
+            dict(self.interpreter.exceptions), frozenset(written), tuple(self.interpreter.assumed.values()),
             build.equal_lengths, bool(build.whole),
         )  # fmt: skip
 
