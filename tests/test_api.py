@@ -462,9 +462,8 @@ def test_an_array_without_axes_is_one_number(jit, dtype):
         np.testing.assert_array_equal(cotangent, [2.0, 6.0])
         assert cotangent.dtype == dtype
     assert y == 10 and y.shape == ()
-    for other in (lambda z: np.array((1j * z).sum()), lambda z: np.array(int(z[0] > 0))):
-        with pytest.raises(TypeError, match="v is needed: the output of <lambda> is an array of 0 axes"):
-            grad(other, jit=False).backward(x)
+    with pytest.raises(TypeError, match="v is needed: the output of <lambda> is an array of 0 axes"):
+        grad(lambda z: np.array((1j * z).sum()), jit=False).backward(x)
 
 
 @modes
