@@ -172,6 +172,8 @@ def slice_of(
             else:
                 body = (If(negated(stmt.condition), body, span=stmt.span),)
         match step.owner:
+            case For(step=by) if not affine.same(by, affine.ONE):
+                return None
             case For() as loop:
                 wanted = (wanted - {loop.index}) | variables(loop.start) | variables(loop.stop)
                 loop, body, under = _of_steady_length(loop, body, names)

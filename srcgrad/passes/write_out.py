@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -63,10 +63,12 @@ def write_out(function: Function) -> Function:
 def write_out_sums(function: Function) -> Function:
     """And those that add up: a GPU goes through the others at one time, and no thread waits for another one's sum.
 
-    And those that look for the best in a window of its own: which element it was is a branch then, and no number that
-    only a run knows, so threads are apart, and no place is asked whether it is there.
+    And those that look for the best in a window of its own, or of a few elements: which of them it was is a branch
+    then, and no number that only a run knows, so threads are apart, and no place is asked whether it is there.
     """
-    wanted = lambda loop: _steps_around(loop) or _adds_up(loop) or _looks_for_the_best(loop)
+    sizes: dict[Var, int] = {}
+    _note_sizes(function.body, 1, sizes)
+    wanted = lambda loop: _steps_around(loop) or _adds_up(loop) or _looks_for_the_best(loop, sizes)
     return replace(function, body=WrittenOut(function, SIMPLE, wanted).block(function.body))
 
 
@@ -78,22 +80,37 @@ def _adds_up(loop: For) -> bool:
     return bool(added) and all(_is_added(stmt, loop.index, own) for stmt in added)
 
 
-def _looks_for_the_best(loop: For) -> bool:
+def _looks_for_the_best(loop: For, sizes: Mapping[Var, int]) -> bool:
     """Does it choose among elements of a window: x[2 * i + k], of which i is of a loop around?"""
     inside = statements(loop.body)
     if not all(isinstance(stmt, (Assign, For, If, Store)) for stmt in inside):
         return False
     places = [part for stmt in inside for part in _indices(stmt) if loop.index in variables(part)]
     chosen = {var for stmt in inside for var in _chosen(stmt)}
-    in_windows = bool(places) and all(_moves_on(part, loop) for part in places)
+    is_small = sizes.get(loop.index, LONG) <= FEW
+    in_windows = bool(places) and all(_moves_on(part, loop, is_small) for part in places)
     return in_windows and any(not is_private(var, loop.body) for var in chosen)
 
 
-def _moves_on(part: Expr, loop: For) -> bool:
-    """Is it a place in a window that other loops choose?"""
-    steps = [count for term, count in affine.affine(part)[0] if loop.index not in variables(term)]
+def _moves_on(part: Expr, loop: For, may_overlap: bool) -> bool:
+    """Is it a place in a window that other loops choose, and that ends ahead of the next one?"""
+    steps = [abs(count) for term, count in affine.affine(part)[0] if loop.index not in variables(term)]
     within = [affine.affine(substitute(part, {loop.index: affine.integer(trip)})) for trip in trips_of(loop) or ()]
-    return bool(steps) and len({terms for terms, _ in within}) == 1
+    others = {terms for terms, _ in within}
+    width = max(constant for _, constant in within) - min(constant for _, constant in within) if within else 0
+    return bool(steps) and len(others) == 1 and (may_overlap or width < min(steps))
+
+
+def _note_sizes(block: Block, around: int, sizes: dict[Var, int]) -> int:
+    """Note by each index how many elements its loop goes through, with those around it and in it that are short."""
+    most = around
+    for stmt in block:
+        here = around * len(trips_of(stmt) or (0,)) if isinstance(stmt, For) else around
+        inside = max((_note_sizes(part, here, sizes) for part in blocks(stmt)), default=here)
+        if isinstance(stmt, For):
+            sizes[stmt.index] = max(sizes.get(stmt.index, 0), inside)
+        most = max(most, inside)
+    return most
 
 
 def _chosen(stmt: Stmt) -> Iterator[Var]:

@@ -190,8 +190,7 @@ class _Nest:
         is_known = not any(loads(bound) or variables(bound) & changing for bound in bounds)
         indices = {loop.index for loop in loops}
         is_box = not any(variables(bound) & indices for loop in self.head for bound in (loop.start, loop.stop))
-        by_one = all(affine.same(loop.step, affine.ONE) for loop in loops)
-        return is_known and is_box and by_one and len(indices) == len(loops)
+        return is_known and is_box and len(indices) == len(loops)
 
 
 __all__ = ["gather_slices"]

@@ -269,7 +269,7 @@ class Sums:
 
     def where_it_runs(self, stmt: Stmt, places: Iterable[Load], plan: Plan) -> Stmt:
         """Where no iteration ran, nothing may be there to be added to."""
-        if not all(is_low and is_high for place in places for *_, is_low, is_high in _ends(place, plan)):
+        if not all(is_low and is_high for place in places for is_low, is_high in _ends(place, plan)):
             some = (each for each in self.loops if not affine.is_at_least(trips(each), 1))
             runs = all_of(Call("lt", (each.start, each.stop), BOOL) for each in some if self.edge_of(each) is None)
             return stmt if runs is None else If(runs, (stmt,))
@@ -278,22 +278,23 @@ class Sums:
     def is_there(self, place: Load, plan: Plan) -> Expr | None:
         """Is there such an element?  A branch may be what keeps iterations from adding to one that is not."""
         out: Expr | None = None
-        for axis, loop, is_low, is_high in _ends(place, plan):
+        for axis, (is_low, is_high) in enumerate(_ends(place, plan)):
             if not is_low:
-                out = both(out, Call("le", (affine.ZERO, loop.index), BOOL))
+                out = both(out, Call("le", (affine.ZERO, place.index[axis]), BOOL))
             if not is_high:
-                out = both(out, Call("lt", (loop.index, Dim(place.array.name, axis)), BOOL))
+                out = both(out, Call("lt", (place.index[axis], Dim(place.array.name, axis)), BOOL))
         return out
 
 
-def _ends(place: Load, plan: Plan) -> Iterator[tuple[int, For, bool, bool]]:
-    """The axes of a place and the loops along them; are there surely such elements at the beginning, and at the end?"""
-    for loop in plan.outer:
-        axis = next(n for n, part in enumerate(place.index) if loop.index in variables(part))
-        assert place.index[axis] == loop.index, place
-        room = affine.difference(place.array.dims[axis], loop.stop)
-        first = affine.difference(loop.start, affine.ZERO)
-        yield axis, loop, first is not None and first >= 0, room is not None and room >= 0
+def _ends(place: Load, plan: Plan) -> Iterator[tuple[bool, bool]]:
+    """Of each axis of a place: are there surely such elements at the beginning of the loop along it, and at the end?"""
+    loops = {loop.index: loop for loop in plan.outer}
+    for axis, part in enumerate(place.index):
+        along = loops.get(part)  # type: ignore[call-overload]
+        assert along is not None or loops.keys().isdisjoint(variables(part)), place
+        first, last = (along.start, affine.sub(along.stop, affine.ONE)) if along is not None else (part, part)
+        room = affine.difference(place.array.dims[axis], affine.add(last, affine.ONE))
+        yield affine.is_at_least(first, 0), room is not None and room >= 0
 
 
 def can_be_shared(plan: Plan, own: Block) -> bool:

@@ -62,7 +62,7 @@ def keep_for_neighbours(function: Function) -> Function:
             own = isinstance(stmt, For) and not stmt.ordered  # a thread's
             return (stmt,) if own else (with_blocks(stmt, tuple(map(changed, blocks(stmt)))),)
         loops, body = nest
-        if not adds_around(body):
+        if not adds_around(body) or not all(affine.same(loop.step, affine.ONE) for loop in loops):
             return (stmt,)
         body = with_first_taken(body, names)
         said = straight(body, names, memory.may_be_one) if any(isinstance(s, If) for s in body) else None
