@@ -299,7 +299,7 @@ def _check_argument(
         scale = max(float(np.sum(abs(contributions))), abs(forward))
         allowed = tolerance * scale + min(4 * error, 1e-4 * scale)  # where differences fail, that is no excuse
         allowed += 1e-11 * size  # the rounding of differences of something large
-        if off <= allowed:
+        if off <= allowed and np.isfinite(allowed):
             return
         rounding = 4 * EPSILON * (size + lost) / (unit * STEP)
         tells = np.isfinite(forward) and not off <= (max(4 * error, rounding) if np.isfinite(reverse) else 0.0)

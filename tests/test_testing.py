@@ -192,6 +192,12 @@ def test_where_differences_do_not_tell(f: Any, backward: Any, x: float) -> None:
         check_grad(Differentiated(f, backward), x)
 
 
+def test_an_infinite_gradient_is_no_excuse_for_itself() -> None:
+    f = Differentiated(lambda x: np.sum(x * x), lambda x, v: np.array([2.0, np.inf, 6.0]) * v)
+    with pytest.raises(AssertionError, match="respect to x is wrong"):
+        check_grad(f, np.array([1.0, 2.0, 3.0]))
+
+
 def test_an_infinite_output_hides_nothing() -> None:
     f = Differentiated(lambda x: x ** np.array([-2.0, 2.0]), lambda x, v: 3 * v * x)
     with pytest.raises(AssertionError, match="respect to x is wrong"), np.errstate(divide="ignore"):

@@ -164,7 +164,7 @@ class Equal:
         """What holds after a check, or a length got a name."""
         found: Iterable[tuple[tuple[Expr, ...], Expr, Expr]] = ()
         match stmt:
-            case If(condition=condition, then=(Raise(),), orelse=()):
+            case If(condition=condition, then=(*_, Raise()), orelse=()):
                 found = _differing(condition)
             case Assign(var=var, value=value) if var.dtype == value.dtype == INT64:
                 found = (((), var, value),)

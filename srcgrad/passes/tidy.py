@@ -115,9 +115,11 @@ def _open(stmt: Stmt) -> tuple[Stmt, ...]:
             return ()
         case If(condition=Const(value=value), then=then, orelse=orelse):
             return then if value else orelse
-        case If(condition=Call(op="ne", args=(x, y)), then=(Raise(),), orelse=()) if x.dtype == INT64 and x == y:
+        case If(condition=Call(op="ne", args=(x, y)), then=(*_, Raise()), orelse=()) if x.dtype == INT64 and x == y:
             return ()  # lengths that have turned out as one; (of other branches the sweep reads what they bind)
-        case If(condition=Call(op="and", args=(_, Call(op="ne", args=(x, y)))), then=(Raise(),), orelse=()) if x == y:
+        case If(condition=Call(op="and", args=(_, Call(op="ne", args=(x, y)))), then=(*_, Raise()), orelse=()) if (
+            x == y
+        ):
             return () if x.dtype == INT64 else (stmt,)
         case Assign(var=var, value=value) if var == value:
             return ()

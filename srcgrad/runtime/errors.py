@@ -79,7 +79,8 @@ class Told(Exception):
 
     def __new__(cls, message: str, *numbers: Any) -> Any:
         kinds, *parts = message.split(APART)
-        values = as_values(kinds, numbers, noted.arrays)
+        arrays, noted.arrays = noted.arrays, []
+        values = as_values(kinds, numbers, arrays)
         given: list[Any] = []
         named: dict[str, Any] = {}
         remaining = iter(parts)

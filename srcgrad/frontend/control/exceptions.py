@@ -118,7 +118,7 @@ def kind_of(value: Scalar | ArrayValue) -> str:
     return own[value.dtype.kind] if value.weak else f"np.{value.dtype.name}"
 
 
-UNMARKED = dict.fromkeys(map(ord, (APART, NAMED, NUMBER, NOTHING, SEVERAL)))
+UNMARKED = dict.fromkeys(map(ord, (APART, NAMED, NUMBER, NOTHING, SEVERAL, "\0")))
 
 
 def _argument(interpreter: Interpreter, value: Any) -> tuple[str, list[Scalar | ArrayValue]]:
