@@ -151,7 +151,7 @@ AT_A_LINE: list[tuple[Callable[..., Any], str]] = [
     (nothing_at_times, "nothing_at_times returns None on the path taken, which has no derivative"),
     (times_a_text, "can't multiply sequence by non-int of type 'numpy.ndarray'"),
     (less_than_a_text, "'<' not supported between instances of 'numpy.float64' and 'str'"),
-    (at_a_float, "string indices must be integers, not 'numpy.float64'"),
+    (at_a_float, r"string indices must be integers(, not 'numpy.float64')?\n"),
     (roots_in_a_list, "reads zeros, a list .*help: keep the numbers in an array:  zeros = "),
 ]
 
