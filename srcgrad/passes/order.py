@@ -277,6 +277,7 @@ ON_A_GPU: tuple[Pass, ...] = (
     fuse_boxes,  # so are loops over a part of what others go over
     gather_slices,  # ahead of gather_sums, which goes over nests that have nothing in between
     gather_sums,  # behind fuse, which would put them back where they were: sums that every iteration adds to
+    first_touch,  # such sums are all that there is in an element
     stored_later,  # what is added to later is stored there; now that loops are one
     store_once,  # an element that a thread changes again and again is a scalar in between
     read_once,  # what it has just stored it does not read back

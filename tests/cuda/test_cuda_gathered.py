@@ -498,6 +498,12 @@ def test_nobody_adds_to_what_others_have(f: Callable[..., Any], args: tuple[Any,
     assert not {name for name in ("x_b", "p_b", "y_b") if f"atomic.add({name}" in text}
 
 
+def test_an_element_is_what_is_gathered_for_it() -> None:
+    """So nothing is cleared for it."""
+    text = grad(convolved, target="cuda").source(signed(9), signed(3))
+    assert "x_b = empty(" in text and "x_b[i] = total" in text
+
+
 @pytest.mark.parametrize(
     ("f", "args", "sums"),
     [
