@@ -7,7 +7,7 @@ for i in range(n):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
@@ -18,7 +18,7 @@ from ..ir.info import roots_of
 from ..ir.names import Names
 from ..ir.nodes import Block, Comment, For, Function, Stmt, Swap
 from ..ir.walk import blocks, loads, statements, variables, with_blocks
-from .effects import values_behind, values_within
+from .effects import Access, values_behind, values_within
 
 
 def with_nests(
@@ -81,6 +81,11 @@ class Memory:
             return True
         # a view made ahead of an exchange is of what the other name means behind it
         return {self.root(x), self.root(y)} <= self.exchanged and (x in self.roots or y in self.roots)
+
+    def is_only_added_to(self, array: Array, accesses: Iterable[Access]) -> bool:
+        """Of what is done: is nothing else done to this array?"""
+        touched = [access for access in accesses if self.may_be_one(access.array.name, array.name)]
+        return all(access.adds and access.array == array for access in touched)
 
 
 __all__ = ["Memory", "element_of_each", "nest_of", "with_nests"]

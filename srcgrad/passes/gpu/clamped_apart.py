@@ -76,7 +76,7 @@ class _Nest:
         ends: list[Stmt] = []
         for (_, array), ways in by_block.items():
             clamped = [way for way in ways if self.held(addition_of(way)) is not None]
-            found = self.sliced(clamped) if clamped and self.is_alone(array) else None
+            found = self.sliced(clamped) if clamped and self.memory.is_only_added_to(array, self.accesses) else None
             if found is not None:
                 inside |= {id(addition_of(way)): self.in_the_interior(addition_of(way)) for way in clamped}
                 ends.append(self.at_the_ends(found))
@@ -85,11 +85,6 @@ class _Nest:
             return (self.nest,)
         allocated, stored = stores(kept, self.nest.span)
         return (*allocated, *with_changes((self.nest,), inside, stored), *ends)
-
-    def is_alone(self, array: Array) -> bool:
-        """Is it added to, and nothing else?"""
-        touched = [a for a in self.accesses if self.memory.may_be_one(a.array.name, array.name)]
-        return all(access.adds and access.array == array for access in touched)
 
     def sliced(self, ways: Sequence[Way]) -> Slice | None:
         """What is computed for such additions of one block; None where that is not to be had by itself."""

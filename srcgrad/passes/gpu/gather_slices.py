@@ -121,17 +121,12 @@ class _Nest:
         around = {step.owner.index for step in way if isinstance(step.owner, For)}
         own = around if self.is_perfect else {loop.index for loop in self.head}
         inner = around if self.is_perfect else around - own
-        if not inner or not self.is_alone(target.array):
+        if not inner or not self.memory.is_only_added_to(target.array, self.accesses):
             return False
         used = [variables(part) & around for part in target.index]
         mixed = any(each & own and each & inner for each in used)
         chosen = set[Var]().union(*used)
         return mixed or (bool(chosen & inner) and not own <= chosen)
-
-    def is_alone(self, array: Array) -> bool:
-        """Is it added to, and nothing else?"""
-        touched = [a for a in self.accesses if self.memory.may_be_one(a.array.name, array.name)]
-        return all(access.adds and access.array == array for access in touched)
 
     def may_be_read(self, load: Load) -> bool:
         return not any(self.memory.may_be_one(load.array.name, name) for name in self.written)
