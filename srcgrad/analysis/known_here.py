@@ -162,7 +162,7 @@ class Scope:
     def hold(self, facts: Iterable[Fact]) -> None:
         for conditions, known in facts:
             self.proofs = {}
-            self.facts.append((conditions, known))
+            self.facts += [(conditions, part) for part in (known, *_without_greatest(known))]
             self.spoken_of.in_facts.update(variables(known), *map(variables, conditions))
 
     def facts_by_terms(self) -> FactsByTerms:
@@ -324,6 +324,15 @@ def known_of(condition: Expr, holds: bool) -> Iterator[Expr]:
                 yield affine.sub(affine.sub(x, y), affine.ONE)
             if op == "lt":
                 yield affine.sub(affine.sub(y, x), affine.ONE)
+
+
+def _without_greatest(known: Expr) -> Iterator[Expr]:
+    """What is not less than the greater of two is not less than either: n >= max(k - 1, 0) says n >= k - 1."""
+    for term, count in affine.affine(known)[0]:
+        match term:
+            case Call(op="maximum", args=(x, y)) if count == -1:
+                rest = affine.add(known, term)
+                yield from (affine.sub(rest, x), affine.sub(rest, y))
 
 
 def known_where(condition: Expr) -> Iterator[tuple[tuple[Expr, ...], Expr]]:

@@ -117,6 +117,10 @@ class Signs:
         constant += sum(c * max(self.least.get(t, 0), _greatest_number(t)) for t, c in terms)  # type: ignore[call-overload]
         return max(constant, 0) if all(c > 0 and self.is_natural(t) for t, c in terms) else 0
 
+    def trips(self, end: Expr) -> Expr:
+        """How often a loop from 0 to there runs: to a negative end, not at all."""
+        return end if self.is_natural(end) else affine.maximum(end, affine.ZERO)
+
     def is_natural(self, expr: Expr) -> bool:
         """Provably >= 0."""
         if self._answers is None:

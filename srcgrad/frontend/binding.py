@@ -132,6 +132,9 @@ def _bind_scalar(interpreter: Interpreter, name: str, value: Scalar, mark: int) 
     expr = value.expr
     if isinstance(expr, Const) or (interpreter.frame.is_composition and build.is_length(expr)):
         return value
+    if affine.is_left_by_a_slice(expr):
+        build.names.lengths.setdefault(expr, name)  # for the reader (see `name_lengths`)
+        return value
     if isinstance(expr, Dim):  # a length stays what it is; the name is for the reader (see `tidy`)
         if not any(isinstance(s, Assign) and s.value == expr for s in build.block):
             build.variable(name, expr)

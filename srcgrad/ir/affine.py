@@ -174,5 +174,13 @@ def _never_negative(expr: Expr) -> bool:
     return False
 
 
+def is_left_by_a_slice(expr: Expr) -> bool:
+    """Is it the length of a part of an axis: max(n - 1, 0)?"""
+    match expr:
+        case Call(op="maximum", args=(part, Const(value=0))):
+            return all(isinstance(term, Dim) for term in terms_of(part))
+    return False
+
+
 def equals(x: Expr, y: Expr) -> Expr:
     return Call("eq", (x, y), BOOL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 
 from .. import runtime
-from .expressions import INT64, Var
+from .expressions import INT64, Expr, Var
 
 RESERVED = (
     frozenset(keyword.kwlist)
@@ -26,6 +26,7 @@ class Names:
         self.active: set[str] = set()  # indices of the loops around
         self.users: set[str] = set()  # what the user calls other things
         self.wanted: dict[str, str] = {}  # what would have been the name of what has a number behind it
+        self.lengths: dict[Expr, str] = {}  # what the user calls what a slice leaves of an axis
 
     def fresh(self, wanted: str) -> str:
         wanted = wanted.lstrip(".")

@@ -12,12 +12,28 @@ from dataclasses import replace
 
 from ..analysis.added_to_zero import added_to_zero, is_zero
 from ..analysis.effects import effects
+from ..analysis.known_here import view_dims
 from ..analysis.overwritten import span_over
 from ..analysis.signs import Signs, signs_of
 from ..ir import affine
 from ..ir.expressions import Array, Const, Expr, Load, Var, compare
 from ..ir.info import roots_of
-from ..ir.nodes import AddTo, Alloc, Assign, Block, For, Function, If, Library, Rule, Stmt, Store, View
+from ..ir.nodes import (
+    AddTo,
+    Alloc,
+    Assign,
+    Block,
+    Conform,
+    For,
+    Function,
+    If,
+    Library,
+    Rule,
+    Stmt,
+    Store,
+    Subscript,
+    View,
+)
 from ..ir.walk import blocks, expressions, is_constant, loads, variables, with_blocks
 
 MOST_ENDS = 2  # elements at either end that are set one by one
@@ -40,12 +56,12 @@ class _Toucher:
         ends: dict[int, Block] = {}
         for position, stmt in enumerate(out):
             if isinstance(stmt, Alloc) and stmt.fill is not None and is_constant(stmt.fill):
-                at = _first_to_touch(out, position)
-                if at is not None and not (self.is_primal and isinstance(out[at], Library)):  # it may add -0.0 to 0.0
-                    filled = _assigned(out[at], stmt.array, stmt.fill, {}, stmt.dims)  # type: ignore[arg-type]
+                at, handle = _first_to_touch(out, position)
+                if handle and not (self.is_primal and isinstance(out[at], Library)):  # it may add -0.0 to 0.0
+                    filled = _assigned(out[at], handle.array, stmt.fill, {}, handle.dims)  # type: ignore[arg-type]
                     if filled is not None:
                         out[position], out[at] = replace(stmt, fill=None), filled
-                    elif (nearly := _but_for_ends(out[at], stmt, self.signs)) is not None:
+                    elif (nearly := _but_for_ends(out[at], handle, self.signs)) is not None:
                         out[position] = replace(stmt, fill=None)
                         ends[at], out[at] = (*nearly[0], *ends.get(at, ())), nearly[1]
         return self.at_once(tuple(s for k, stmt in enumerate(out) for s in (*ends.get(k, ()), stmt)))
@@ -88,21 +104,23 @@ class _Toucher:
         return any(root(load.array.name) == root(array.name) for load in loads(value))
 
 
-def _first_to_touch(block: list[Stmt], position: int) -> int | None:
-    """The statement that comes first to memory made here, by its own name alone; views say where it lies, no more."""
-    memory = block[position].array.name  # type: ignore[attr-defined]
-    views: set[str] = set()
+def _first_to_touch(block: list[Stmt], position: int) -> tuple[int, Alloc | None]:
+    """The statement that comes first to memory made here, by one name alone, that is for all of it: and that name, as
+    if memory were made by it.  Views say where it lies, no more."""
+    made: Alloc = block[position]  # type: ignore[assignment]
+    handles: dict[str, Alloc | None] = {made.array.name: made}
     for at in range(position + 1, len(block)):
         stmt = block[at]
-        if isinstance(stmt, View) and stmt.base.name in {memory, *views}:
-            views.add(stmt.array.name)
+        if isinstance(stmt, View) and stmt.base.name in handles:
+            base, how = handles[stmt.base.name], stmt.how
+            dims = view_dims(how, base.dims) if base and not isinstance(how, (Subscript, Conform)) else None
+            handles[stmt.array.name] = replace(made, array=stmt.array, dims=dims) if dims else None
             continue
         seen = effects((stmt,))
-        if memory in seen.names() or memory in seen.shapes:
-            return at if views.isdisjoint(seen.names()) else None
-        if not views.isdisjoint(seen.names()):
-            return None
-    return None
+        touched = handles.keys() & seen.names() | {made.array.name} & seen.shapes
+        if touched:
+            return at, handles[touched.pop()] if len(touched) == 1 else None
+    return -1, None
 
 
 def _but_for_ends(loop: Stmt, made: Alloc, signs: Signs) -> tuple[Block, Stmt] | None:

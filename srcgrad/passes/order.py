@@ -34,6 +34,7 @@ from .cpu.sweeps_in_strips import sweeps_in_strips
 from .cpu.tell_apart import tell_apart
 from .cpu.to_the_next import to_the_next
 from .dead_stores import dead_stores
+from .divide_once import divide_once
 from .equal_lengths import equal_lengths
 from .find_independent import find_independent, independent_as_they_are, independent_in_cases
 from .first_touch import first_touch
@@ -89,6 +90,7 @@ from .lengths_once import lengths_once
 from .lower_arrays import lower_arrays
 from .made_where_kept import made_where_kept
 from .name_joins import name_joins
+from .name_lengths import name_lengths
 from .name_places import name_all_places, name_places
 from .name_squares import name_squares
 from .peel import peel
@@ -133,6 +135,7 @@ PRIMAL: tuple[Pass, ...] = (
     peel,  # the short end of a recursion is decided by the caller
     lengths_once,  # lengths that come out the same in every iteration are computed ahead of the loop
     hoist_guards,  # and so are checks
+    divide_once,  # behind the check of the divisor
     equal_lengths,  # loops over lengths that a check says are equal are loops over one range
     induction,  # counters become expressions of loop indices
     indices_by_loops,  # so do the names of indices
@@ -155,6 +158,7 @@ DERIVATIVE: tuple[Pass, ...] = (
     peel,  # before find_active: what it takes over is differentiated in its place
     lengths_once,
     hoist_guards,
+    divide_once,
     equal_lengths,
     induction,
     indices_by_loops,
@@ -237,6 +241,7 @@ BYTECODE: tuple[Pass, ...] = (
     name_joins,  # branches in a chain, which are an `elif` in the text
     name_squares,  # an inner loop does not find anew where a row of a packed triangle begins
     name_choices,  # no array waits on Python's stack while a condition branches
+    name_lengths,  # what the user calls what a slice leaves of an axis
 )
 ANY_ORDER_ON_A_GPU: tuple[Pass, ...] = (
     scalar_arrays,  # steps that a table has are known

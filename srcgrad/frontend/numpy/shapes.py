@@ -179,6 +179,9 @@ def _rest(builder: Builder, size: Expr, dims: tuple[Expr, ...], value: ArrayValu
                 lengths.remove(length)
                 break
         else:
+            if not isinstance(others, Const):
+                message = "cannot reshape array: of no elements, -1 stands for no length" + place(builder.span)
+                builder.emit(If(affine.equals(others, affine.ZERO), (Raise("ValueError", message),)))
             return builder.pin(Call("floordiv", (size, others), INT64))
     return affine.product(tuple(lengths))
 

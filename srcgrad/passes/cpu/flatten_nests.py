@@ -17,10 +17,10 @@ from itertools import pairwise
 
 from ...analysis.effects import effects
 from ...analysis.lengths import Equal, in_order, lengths_of
+from ...analysis.signs import signs_of
 from ...analysis.varying import Differs
 from ...ir import affine
 from ...ir.expressions import INT64, Array, Expr, Load, Var
-from ...ir.info import roots_of
 from ...ir.nodes import (
     AddTo,
     Assign,
@@ -49,7 +49,7 @@ from ...ir.walk import (
     variables,
     with_blocks,
 )
-from .short_rows import ShortRows, natural
+from .short_rows import ShortRows
 
 SIMPLE = (AddTo, Assign, Comment, For, If, Raise, Store)
 Views = dict[tuple[str, tuple[Expr, ...]], Array]
@@ -64,8 +64,8 @@ def flatten_nests(function: Function) -> Function:
 
 class _Flatten:
     def __init__(self, function: Function) -> None:
-        self.names, self.lengths = function.info.names, lengths_of(function)
-        self.roots = roots_of(function)
+        self.function = function
+        self.names, self.lengths, self.trips = function.info.names, lengths_of(function), signs_of(function).trips
         self.lasting, self.may_be_in_order = in_order(function)
         self.to_order: dict[str, Array] = {}
 
@@ -157,7 +157,7 @@ class _Flatten:
             return self.merged(place, {outer.index: at, inner.index: at}, known, made)
 
         try:
-            memory, tiles = ShortRows(self.names, outer, inner, self.roots, flat).made()
+            memory, tiles = ShortRows(self.function, outer, inner, flat).made()
         except Differs:
             self.names.taken.intersection_update(taken)
             return None
@@ -175,7 +175,7 @@ class _Flatten:
             if others:
                 index = Var(self.names.fresh("k"), INT64)
                 merged |= {loop.index: index for loop in (first, *others)}
-                row = affine.product(tuple(map(natural, (loop.stop for loop in others))))
+                row = affine.product(tuple(self.trips(loop.stop) for loop in others))
                 start, stop = affine.mul(first.start, row), affine.mul(first.stop, row)
                 is_ordered = any(loop.ordered for loop in (first, *others))
                 first = replace(first, index=index, start=start, stop=stop, ordered=is_ordered)

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from ...analysis.effects import effects
+from ...analysis.signs import signs_of
 from ...analysis.varying import Differs
 from ...ir import affine
 from ...ir.expressions import INT64, Array, Call, Const, Expr, Load, Var, compare, integer, select
-from ...ir.nodes import AddTo, Alloc, Assign, Block, Comment, For, If, Stmt, Store
+from ...ir.info import roots_of
+from ...ir.nodes import AddTo, Alloc, Assign, Block, Comment, For, Function, If, Stmt, Store
 from ...ir.walk import blocks, children, loads, rebuild, statements, substitute, variables, with_blocks
 from ...rules.costs import is_dear
 
@@ -31,18 +32,12 @@ ENOUGH = 64  # elements that make up for the way from tile to tile
 TOGETHER = 8  # rows make whole registers, however long they are
 
 
-def natural(length: Expr) -> Expr:
-    """The end of a loop from 0 as a length: a loop to a negative end does not run."""
-    return length if affine.is_at_least(length, 0) else affine.maximum(length, affine.ZERO)
-
-
 class ShortRows:
     """Makes the tiles of one nest of two loops.  `flat` gives an element at both indices, at an index of its own."""
 
-    def __init__(
-        self, names: Any, outer: For, inner: For, roots: dict[str, str], flat: Callable[[Load, Expr], Load | None]
-    ) -> None:
-        self.names, self.outer, self.inner, self.roots, self.flat = names, outer, inner, roots, flat
+    def __init__(self, function: Function, outer: For, inner: For, flat: Callable[[Load, Expr], Load | None]) -> None:
+        self.names, self.outer, self.inner, self.flat = function.info.names, outer, inner, flat
+        self.roots, self.trips = roots_of(function), signs_of(function).trips
         seen = effects((outer,))
         self.changed = seen.writes - {outer.index, inner.index}
         self.written = {self.root(access.array) for access in seen.accesses if access.writes}
@@ -62,7 +57,7 @@ class ShortRows:
 
     def made(self) -> tuple[Block, Block]:
         """Memory, and the tiles."""
-        length = self.length = natural(self.inner.stop)
+        length = self.length = self.trips(self.inner.stop)
         if self.inner.start != affine.ZERO or not self.inner.step == self.outer.step == affine.ONE:
             raise Differs
         if (isinstance(length, Const) and length.value >= LONG) or not any(map(is_dear, statements(self.inner.body))):
@@ -81,8 +76,7 @@ class ShortRows:
             if not all(a.adds and a.index == place.index for a in places):
                 raise Differs
         rows, tile, count = self.rows, self.fresh("tile"), self.fresh("count")
-        trips = affine.sub(self.outer.stop, self.outer.start)
-        trips = trips if affine.is_at_least(trips, 0) else affine.maximum(trips, affine.ZERO)
+        trips = self.trips(affine.sub(self.outer.stop, self.outer.start))
         times = Call("floordiv", (integer(ENOUGH), affine.maximum(length, affine.ONE)), INT64)
         many = affine.mul(integer(TOGETHER), affine.add(times, affine.ONE))
         together = affine.minimum(select(compare("lt", length, integer(LONG)), many, affine.ONE), trips)
@@ -199,4 +193,4 @@ class ShortRows:
         return Load(group[place], (self.k,), checked=False, natural=True)
 
 
-__all__ = ["ShortRows", "natural"]
+__all__ = ["ShortRows"]
