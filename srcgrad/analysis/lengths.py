@@ -27,6 +27,7 @@ from ..ir.nodes import (
     OwnCopy,
     Pop,
     Raise,
+    Reshape,
     Seal,
     Stmt,
     Swap,
@@ -234,7 +235,7 @@ def in_order(function: Function) -> tuple[set[str], set[str]]:
         match stmt:
             case OwnCopy(array=array) if array.name in params and not is_inside:
                 found.add(array.name)
-            case Alloc(array=array):
+            case Alloc(array=array) | View(array=array, how=Reshape()):
                 made[array.name] += 1 + is_inside
                 found.add(array.name)
             case _:

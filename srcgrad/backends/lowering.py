@@ -48,7 +48,7 @@ class FactLower(LoopLower):
 
     def setup_function(self, fndesc: Any) -> None:
         super().setup_function(fndesc)
-        if fndesc.qualname in self._facts.pieces:
+        if fndesc.qualname in self._facts.pieces or fndesc.qualname in dict(self._facts.parts):
             self.function.attributes.add("noinline")  # several call it: one copy is enough
 
     def pre_lower(self) -> None:

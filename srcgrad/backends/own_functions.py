@@ -26,14 +26,14 @@ NOT_PARALLEL = ("comprehension", "fusion", "inplace_binop", "numpy", "reduction"
 
 def compile_own(module: ModuleType, entry: str, facts: Any, flags: dict[str, Any]) -> None:
     """Put compiled functions in the places of the plain ones: Numba finds them when it compiles the entry."""
+    parts = dict(facts.parts)
     for name, function in own_functions(module, entry):
         if "prange" in function.__code__.co_names:  # it calls others, and no more
             options = flags | {"parallel": {"prange": True} | dict.fromkeys(NOT_PARALLEL, False)}
             compiled = CPUDispatcher(function, targetoptions=options, pipeline_class=LoopsCompiler)
         else:  # of a function that is no piece of the entry, the memory facts are about other arrays
-            known, lowering = (
-                (facts, LowerPiece) if name in facts.pieces else (replace(facts, memory=frozenset()), LowerWithFacts)
-            )
+            known = facts if name in facts.pieces else replace(facts, memory=parts.get(name, frozenset()))
+            lowering = LowerPiece if name in facts.pieces else LowerWithFacts
             compiled = OwnFunction(function, targetoptions=flags, pipeline_class=_compiler_with(known, lowering))
         setattr(module, name, compiled)
 

@@ -32,6 +32,7 @@ class Facts:
     `apart`: this line is in a loop, which begins on the other, whose iterations touch elements of their own.
     `places`: what the user wrote where this line may find an index out of bounds, as errors name it.
     `pieces`: functions that are parts of the entry: what it knows of its arrays holds for theirs of the same names.
+    `parts`: functions of what the entry does several times, each with the memory of its own arrays.
     `lengths`: this axis of an array that was allocated here is as long as that axis of an argument.
     `kernels`: the types of the arguments of each kernel, as Numba spells them.
     `brief`: up to this length of the axes of all arguments, a call takes microseconds.
@@ -51,6 +52,7 @@ class Facts:
     apart: frozenset[tuple[int, int]] = frozenset()
     places: frozenset[tuple[int, str]] = frozenset()
     pieces: frozenset[str] = frozenset()
+    parts: frozenset[tuple[str, frozenset[tuple[str, str]]]] = frozenset()
     lengths: frozenset[tuple[tuple[str, int], tuple[str, int]]] = frozenset()
     kernels: tuple[tuple[str, str], ...] = ()
     brief: int = 0

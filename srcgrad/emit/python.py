@@ -73,6 +73,7 @@ from .gpu.kernel_text import Lines
 from .gpu.kernels import Definition, Form
 from .indentation import flattened
 from .lending import Borrow, Called, with_lending
+from .repeated import with_parts
 from .source import MARK, lines_of_statements, to_source
 from .threads import with_threads
 from .views import allocation, view_of
@@ -90,7 +91,8 @@ def emit(function: Function, form: Form | None = None) -> tuple[str, Facts]:
     kernels: tuple[Definition, ...] = ()
     if form is not None:
         kernels, entry = with_kernels(entry, form)
-    parts = (*callees, *map(_kernel, kernels), *with_threads(entry))
+    repeated, entry = with_parts(entry) if form is None else ([], entry)
+    parts = (*callees, *(part.function for part in repeated), *map(_kernel, kernels), *with_threads(entry))
     token = again.set(function.info.again)
     definitions: list[ast.stmt] = [_definition(part) if isinstance(part, Function) else part for part in parts]
     again.reset(token)
@@ -98,12 +100,13 @@ def emit(function: Function, form: Form | None = None) -> tuple[str, Facts]:
     imports = _device_imports(text) if form is not None else _imports(text)
     text = "\n".join([*imports, "", "", text])
     lines = islice(lines_of_statements(text), len(imports), None)
-    pieces = frozenset(part.name for part in parts[len(callees) : -1] if isinstance(part, Function))
+    pieces = frozenset(part.name for part in parts[len(callees) + len(repeated) : -1] if isinstance(part, Function))
     signatures = tuple((kernel.name, kernel.signature) for kernel in kernels)
     every = (stmt for part in (function, *function.callees) for stmt in statements(part.body))
     return text, replace(
         facts_about(definitions, lines, function),
         pieces=pieces,
+        parts=frozenset((part.function.name, part.memory) for part in repeated),
         kernels=signatures,
         brief=longest_brief(function),
         replaced=any(isinstance(stmt, OwnCopy) for stmt in every),

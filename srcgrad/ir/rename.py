@@ -1,12 +1,12 @@
-"""Arrays under other handles, throughout a statement: in loads, targets, views and library calls."""
+"""Arrays under other handles, throughout a statement: in loads, targets, views and library calls; and other names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from .expressions import Array, Expr
+from .expressions import Array, Dim, Expr, Var
 from .nodes import Stmt
 from .walk import remembered
 
@@ -21,6 +21,24 @@ def rename_arrays(stmt: Stmt, names: dict[str, Array]) -> Stmt:
 def rename_in_results(results: Any, names: dict[str, Array]) -> Any:
     """The results of a function, with every handle of a name in `names` replaced."""
     return _rename(results, names)
+
+
+def with_names(value: Any, names: Mapping[str, str]) -> Any:
+    """Statements, expressions or arrays, with other names for variables and arrays."""
+    if isinstance(value, tuple):
+        return tuple([with_names(item, names) for item in value])
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    changes = {
+        item.name: with_names(getattr(value, item.name), names)
+        for item in fields(value)
+        if item.name not in NOT_LOOKED_INTO
+    }
+    if isinstance(value, (Array, Var)):
+        changes["name"] = names.get(value.name, value.name)
+    elif isinstance(value, Dim):
+        changes["array"] = names.get(value.array, value.array)
+    return replace(value, **changes)
 
 
 def _rename(value: Any, names: dict[str, Array]) -> Any:

@@ -137,7 +137,7 @@ class _Flatten:
         return (
             expr.checked
             or expr.array.name not in self.lasting
-            or self.equal.one_of(length) != self.equal.one_of(inner.stop)
+            or self.equal.one_of(length) != self.equal.one_of(self.trips(inner.stop))
             or any({outer.index, inner.index} & variables(part) for part in others)
         )
 

@@ -56,10 +56,7 @@ def jammed(loop: For, later: tuple[Block, ...], around: tuple[For, ...], sharing
     if not _are_apart(loop, inside, around, sharing):
         return None
     first = Var(names.fresh("first"), INT64)
-    count = trips(loop)
-    if not affine.is_at_least(count, 0):
-        count = affine.maximum(count, affine.ZERO)
-    whole = affine.mul(integer(TOGETHER), affine.floordiv(count, TOGETHER))
+    whole = affine.mul(integer(TOGETHER), affine.floordiv(sharing.signs.trips(trips(loop)), TOGETHER))
     if row and not waits and _goes_to_memory(loop, row, around):
         whole = select(compare("lt", trips(row), integer(LONG)), whole, affine.ZERO)
     indices = {stmt.index for stmt in statements(loop.body) if isinstance(stmt, For)}

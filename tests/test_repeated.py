@@ -1,0 +1,137 @@
+"""What a long program does several times is one function that it calls: the same results, in less text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from support import assert_close
+
+from srcgrad import grad
+from srcgrad.emit import repeated
+from srcgrad.testing import check_grad
+
+
+class Linear:
+    def __init__(self, rows, columns, seed):
+        self.w = np.cos(np.arange(rows * columns) * 0.7 + seed).reshape(rows, columns) / rows
+        self.b = np.sin(np.arange(columns) + seed)
+
+    def __call__(self, x):
+        return x @ self.w + self.b
+
+
+class Normed:
+    def __init__(self, width):
+        self.scale, self.shift = np.full(width, 1.1), np.full(width, 0.1)
+
+    def __call__(self, x):
+        mean = x.mean(axis=-1, keepdims=True)
+        spread = ((x - mean) ** 2).mean(axis=-1, keepdims=True)
+        return self.scale * (x - mean) / np.sqrt(spread + 1e-3) + self.shift
+
+
+class Layer:
+    def __init__(self, width, seed):
+        self.norm, self.up, self.down = (
+            Normed(width),
+            Linear(width, 2 * width, seed),
+            Linear(2 * width, width, seed + 1),
+        )
+
+    def __call__(self, x):
+        h = self.up(self.norm(x))
+        if h.shape[0] == 1:
+            h = h * 0.5
+        return x + self.down(0.5 * h * (1.0 + np.tanh(h + 0.04 * h**3)))
+
+
+class Model:
+    def __init__(self, depth, width=3):
+        self.layers = [Layer(width, k) for k in range(depth)]
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+def loss(model, x):
+    return np.mean(model(x) ** 2)
+
+
+def all_states(model, x):
+    """What is in the middle comes out, too."""
+    total, states = 0.0, []
+    for layer in model.layers:
+        x = layer(x)
+        total += np.sum(x) * total + np.max(x)
+        states.append(x)
+    return total, states[1], states[-1]
+
+
+X = np.cos(np.arange(12.0)).reshape(4, 3)
+PROGRAMS = [loss, all_states]
+
+
+def ones(function: Callable[..., Any], *args: Any) -> Any:
+    made = function(*args)
+    return (0.7, X, 0.3 * X) if isinstance(made, tuple) else 1.0
+
+
+@pytest.mark.parametrize("function", PROGRAMS)
+@pytest.mark.parametrize("rows", [4, 1])
+def test_is_what_it_was(function: Callable[..., Any], rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, x = Model(5), X[:rows]
+    v = (0.7, x, 0.3 * x) if function is all_states else 1.0
+    text = grad(function).source(model, x)
+    assert len(re.findall(r"(?m)^def \w+_part", text)) >= 2
+    got = grad(function, jit=False).value_and_backward(model, x, v)
+    pair = grad(function, jit=False).vjp(model, x)
+    half = pair[1](v)
+    monkeypatch.setattr(repeated, "LONG", 1_000_000)
+    long = grad(function).source(model, x)
+    assert "_part" not in long
+    assert len(text) < 0.8 * len(long)
+    expected = grad(function, jit=False).value_and_backward(model, x, v)
+    assert_close(leaves_of(got), leaves_of(expected), 0, "with all written out")
+    assert_close(leaves_of(half), leaves_of(expected[1]), 1e-14, "by the pair")
+
+
+def leaves_of(structure: Any) -> list[Any]:
+    """Numbers and arrays, of objects as of tuples."""
+    if isinstance(structure, (tuple, list)):
+        return [leaf for item in structure for leaf in leaves_of(item)]
+    if hasattr(structure, "__dict__") and not isinstance(structure, np.ndarray):
+        return [leaf for item in vars(structure).values() for leaf in leaves_of(item)]
+    return [structure]
+
+
+def test_compiled() -> None:
+    model = Model(4)
+    check_grad(grad(loss), model, X)
+    once, again = grad(loss).backward(model, X), grad(loss, jit=False).backward(model, X)
+    assert_close(leaves_of(once), leaves_of(again), 1e-13, "as plain Python")
+
+
+def test_a_name_that_changes() -> None:
+    """A part stands where it wants one name twice, or other names from before, for what it is there."""
+
+    def block(x: str, y: str, w: str) -> list[str]:
+        return [
+            f"    {y} = np.empty_like({x})",
+            f"    for i in range({x}.size):",
+            *(f"        {y}[i] = np.sin({x}[i] * {w}[i] + {k})" for k in range(40)),
+            f"    s = s * 0.5 + {y}[0]",
+        ]
+
+    lines = ["    s = 0.0", *block("x", "a", "w"), *block("a", "b", "w"), *block("b", "c", "b"), *block("c", "d", "x")]
+    text = "\n".join(["import numpy as np", "", "", "def f(x, w):", *lines, "    return s * np.sum(d) + np.sum(b)", ""])
+    from support import from_text
+
+    function = from_text(text, "f")
+    x, w = np.cos(np.arange(3.0)), np.sin(np.arange(3.0))
+    check_grad(grad(function, jit=False), x, w)
