@@ -160,3 +160,37 @@ def test_what_a_long_chain_is_made_of_is_not_searched_through(monkeypatch: pytes
     f = from_text(f"import numpy as np\n\ndef f(a, b):\n{steps}    return np.sum(a * b)\n", "f")
     grad(f, jit=False).source(np.ones(3), np.ones(3))
     assert 0 < visited < 30 * 50
+
+
+VIEWS = """
+import numpy as np
+
+def f(p):
+    total = 0.5
+    for t in range(3):
+        s = 1.0 + np.sin(p)
+        h = np.zeros((2, 2))
+        {ahead}
+        for i in range(2):
+            {inside}
+        {behind}
+        p = 0.3 * p @ h
+        total += np.sum(h * h) * total
+    return total * np.sum(p * p)
+"""
+
+
+@pytest.mark.parametrize(
+    ("ahead", "inside", "behind"),
+    [
+        ("pass", "r = s[i]; h[i, 0] = r[0] * r[1]; h[i, 1] = r[1]", "pass"),
+        ("pass", "w = s[::-1]; r = w[:, i]; h[i] = r * r[0]", "pass"),
+        ("r = s[t % 2]", "h[i] = r * r[i]", "r = s[1]; total += r[0]"),
+        ("r = s[0]; h[0] = r * r[1]; r = s[1]; h[1] = r * r[0]", "pass", "pass"),
+        ("r = s[0]", "q = r[::-1]; h[i] = q * r[i]", "s[0] *= 0.5"),
+    ],
+)
+def test_what_is_filled_from_a_view_sees_that_view(ahead: str, inside: str, behind: str) -> None:
+    """An array that is filled again through a name of a row reads the row that the name was for."""
+    function = from_text(VIEWS.format(ahead=ahead, inside=inside, behind=behind), "f")
+    check_grad(grad(function, jit=False), np.array([[0.4, 0.7], [0.9, 0.3]]))

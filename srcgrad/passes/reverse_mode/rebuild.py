@@ -22,7 +22,7 @@ from ...ir import affine
 from ...ir.expressions import INT64, Array, Call, Expr, Load, Old, OldArray, Var
 from ...ir.info import elementwise
 from ...ir.names import Names
-from ...ir.nodes import AddTo, Alloc, Assign, Block, CopyTo, For, Invoke, Library, Stmt, Store
+from ...ir.nodes import AddTo, Alloc, Assign, Block, CopyTo, For, Invoke, Library, Stmt, Store, View
 from ...ir.walk import (
     children,
     expressions,
@@ -180,25 +180,34 @@ class Refills:
         found: list[Stmt] = []
         needed: set[Var] = set()
         handed: dict[int, Var] = {}
+        left_out: set[str] = set()  # handles that the forward part makes on the way
         try:
             for stmt in reversed(forward.blocks[key][: last + 1]):
                 if isinstance(stmt, Alloc) and stmt.array == array:
                     is_clean = stmt.fill is not None and found and not handed
-                    return self.refill(array, place, stmt.fill, found, needed) if is_clean else None
+                    return self.refill(array, place, stmt.fill, found, needed, left_out) if is_clean else None
                 before = len(found)
                 self.cut(stmt, array, found, needed, handed)
+                left_out |= {s.array.name for s in statements((stmt,)) if isinstance(s, View)}
                 if len(found) > before:
                     tuple(self.regions(found[0], {}))  # each element is set where it can be told
                 if not handed and self.is_filled(array, found):
-                    return self.refill(array, place, None, found, needed)
+                    return self.refill(array, place, None, found, needed, left_out)
         except _NoRefillError:
             pass
         return None
 
     def refill(
-        self, array: Array, place: Place, start: Expr | None, stmts: list[Stmt], needed: set[Var]
+        self,
+        array: Array,
+        place: Place,
+        start: Expr | None,
+        stmts: list[Stmt],
+        needed: set[Var],
+        left_out: set[str],
     ) -> Refill | None:
-        """`needed`: variables that are read before any of the statements sets them, if one does."""
+        """`needed`: variables that are read before any of the statements sets them, if one does; `left_out`: arrays
+        that would be others by the time of the sweep."""
         reads: list[tuple[Load, int]] = []
         needs: list[tuple[Var, int]] = []
         inner = statements(tuple(stmts))
@@ -210,6 +219,8 @@ class Refills:
                 reads += ((load, stmt.label) for load in loads(expr) if load.array.name != array.name)
                 needs += ((var, stmt.label) for var in variables(expr) - own)
         if any(self.costs.cost(var, at) > 1 for var, at in needs):
+            return None
+        if any(load.array.name in left_out for load, _ in reads):
             return None
         calls = (n for s in inner for e in expressions(s) for n in subexpressions(e) if isinstance(n, Call))
         if any(call.dtype == INT64 and call.op in DIVISIONS for call in calls):
