@@ -26,7 +26,7 @@ def named(names: str) -> list[str]:
 SIMULATED = {
     **{f"corpus-{share}": (["test_cuda_corpus.py"], 140) for share in range(SHARES)},
     "programs": (named("programs library properties simulator arithmetic"), 100),
-    "states": (named("states alone grids later kept sums again"), 245),
+    "states": (named("states alone grids later kept sums again same_kernels"), 250),
     "reductions": (
         named("extremes columns parted_loops benchmarks examples sweeps gathered ahead where_read layouts strides"),
         600,
@@ -50,7 +50,7 @@ OTHERS = (
 VIRTUAL = {
     "programs": ([*named("programs"), "-k", f"({SOME}) and not (conjugate and float32)"], 7),
     "launches": (named("launches replayed errors arrays virtual arithmetic narrow"), 160),
-    "loops": (named("kept sums again layouts strides"), 50),
+    "loops": (named("kept sums again layouts strides same_kernels"), 52),
     "parts": (
         [*named("steps library quotients"), "-k", "not float32 and (test_cuda_steps or long_sums or by_any_number)"],
         15,

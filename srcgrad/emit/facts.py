@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..analysis.signs import signs_of
@@ -62,7 +62,7 @@ class Facts:
     replaced: bool = False
 
 
-def facts_about(definitions: list[ast.stmt], lines: Iterator[tuple[int, int]], function: Function) -> Facts:
+def facts_about(definitions: Sequence[ast.stmt], lines: Iterator[tuple[int, int]], function: Function) -> Facts:
     """The facts of statements, by the lines on which they were printed."""
     inside: set[tuple[int, str]] = set()
     natural: set[tuple[int, str]] = set()
@@ -159,7 +159,7 @@ def _element_written(stmt: Stmt) -> tuple[Load, ...]:
 
 
 def _printed(
-    body: list[ast.stmt], lines: Iterator[tuple[int, int]], around: Span | None = None
+    body: Sequence[ast.stmt], lines: Iterator[tuple[int, int]], around: Span | None = None
 ) -> Iterator[tuple[ast.stmt, tuple[int, int, int], Span | None]]:
     """Statements (comments are none) with the first and the last line of their heads, and the last one of all; and
     their place, or the loop's around."""

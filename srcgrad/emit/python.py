@@ -71,6 +71,7 @@ from .facts import Facts, facts_about
 from .gpu.host import with_kernels
 from .gpu.kernel_text import Lines
 from .gpu.kernels import Definition, Form
+from .gpu.same_kernels import one_of_each
 from .indentation import flattened
 from .lending import Borrow, Called, with_lending
 from .repeated import with_parts
@@ -94,20 +95,23 @@ def emit(function: Function, form: Form | None = None) -> tuple[str, Facts]:
     repeated, entry = with_parts(entry) if form is None else ([], entry)
     parts = (*callees, *(part.function for part in repeated), *map(_kernel, kernels), *with_threads(entry))
     token = again.set(function.info.again)
-    definitions: list[ast.stmt] = [_definition(part) if isinstance(part, Function) else part for part in parts]
+    definitions = [_definition(part) if isinstance(part, Function) else part for part in parts]
     again.reset(token)
-    text = to_source(flattened(ast.Module(definitions, [])))
+    signatures = {kernel.name: kernel.signature for kernel in kernels}
+    if kernels:
+        definitions = one_of_each(definitions, signatures)
+    text = to_source(flattened(ast.Module([*definitions], [])))
     imports = _device_imports(text) if form is not None else _imports(text)
     text = "\n".join([*imports, "", "", text])
     lines = islice(lines_of_statements(text), len(imports), None)
     pieces = frozenset(part.name for part in parts[len(callees) + len(repeated) : -1] if isinstance(part, Function))
-    signatures = tuple((kernel.name, kernel.signature) for kernel in kernels)
+    signatures = {d.name: signatures[d.name] for d in definitions if d.name in signatures}
     every = (stmt for part in (function, *function.callees) for stmt in statements(part.body))
     return text, replace(
         facts_about(definitions, lines, function),
         pieces=pieces,
         parts=frozenset((part.function.name, part.memory) for part in repeated),
-        kernels=signatures,
+        kernels=tuple(signatures.items()),
         brief=longest_brief(function),
         replaced=any(isinstance(stmt, OwnCopy) for stmt in every),
     )

@@ -81,6 +81,7 @@ from .gpu.sums_of_groups import sums_of_groups
 from .gpu.sweep_and_add import sweep_and_add
 from .gpu.threads_along_rows import threads_along_rows
 from .hoist import hoist
+from .hoist_arrays import hoist_arrays
 from .hoist_guards import hoist_guards
 from .hoist_scalars import hoist_scalars
 from .indices_by_loops import indices_by_loops
@@ -134,6 +135,7 @@ PRIMAL: tuple[Pass, ...] = (
     choose_integers,  # branches that only say what an integer is
     peel,  # the short end of a recursion is decided by the caller
     lengths_once,  # lengths that come out the same in every iteration are computed ahead of the loop
+    hoist_arrays,  # so is what every step makes of the same things
     hoist_guards,  # and so are checks
     divide_once,  # behind the check of the divisor
     equal_lengths,  # loops over lengths that a check says are equal are loops over one range
@@ -157,6 +159,7 @@ DERIVATIVE: tuple[Pass, ...] = (
     choose_integers,
     peel,  # before find_active: what it takes over is differentiated in its place
     lengths_once,
+    hoist_arrays,
     hoist_guards,
     divide_once,
     equal_lengths,
