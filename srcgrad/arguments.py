@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import types
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import Enum
 from fractions import Fraction
 from functools import cache, partial
@@ -44,6 +44,13 @@ def flatten(value: Any, name: str, leaves: list[Any]) -> Pattern:
     if kind in LEAVES:
         leaves.append(value)
         return kind
+    if kind in _RECORDS:
+        held = value.__dict__
+        group = _RECORDS[kind].get(tuple(held))
+        if group is not None:
+            return group, _parts(group, held.values(), name, leaves)
+    if value is None or kind is types.FunctionType:
+        return StaticType(value)
     if getattr(kind, "__cuda_ndarray__", False):
         leaves.append(device_array(value, name))
         return OnDevice
@@ -75,13 +82,28 @@ def flatten(value: Any, name: str, leaves: list[Any]) -> Pattern:
     keyed = _keyed(value)
     if keyed is not None:
         group, items = keyed
-        parts = [flatten(item, _part_name(name, group, k), leaves) for k, item in enumerate(items)]
-        return group, tuple(parts)
-    if value is None or value is Ellipsis or isinstance(value, _CALLABLE) or hasattr(value, "py_func"):
+        return group, _parts(group, items, name, leaves)
+    if value is Ellipsis or isinstance(value, _CALLABLE) or hasattr(value, "py_func"):
         return StaticType(value)
     if made_of(kind) is not None and kind.__hash__ is not None:  # a frozen distribution, a spline
         return StaticType(value)
     raise refusal(value, name)
+
+
+def _parts(group: Any, items: Collection[Any], name: str, leaves: list[Any]) -> tuple[Pattern, ...]:
+    """The patterns of what a dict or an object holds."""
+    kinds = tuple(map(type, items))
+    if LEAVES.issuperset(kinds):
+        leaves.extend(items)
+        return kinds
+    parts: list[Pattern] = []
+    for k, (kind, item) in enumerate(zip(kinds, items, strict=True)):
+        if kind in LEAVES:
+            leaves.append(item)
+            parts.append(kind)
+        else:
+            parts.append(flatten(item, _part_name(name, group, k), leaves))
+    return tuple(parts)
 
 
 CUDA = 2  # a kind of device, as DLPack numbers them
@@ -154,6 +176,7 @@ def _holds_structure(value: list[Any]) -> bool:
     return bool(value) and not any(isinstance(item, (int, float, complex, str)) for item in value)
 
 
+_RECORDS: dict[type, dict[tuple[str, ...], RecordKind]] = {}  # of objects that are all in their __dict__, by its names
 DICTS = (dict, OrderedDict, defaultdict)
 HELD = (int, float, complex, str, np.ndarray, np.generic, type(None))
 
@@ -165,7 +188,14 @@ def _keyed(value: Any) -> tuple[Any, list[Any]] | None:
         is_ours = kind in DICTS and getattr(value, "default_factory", None) is None
         return (DictKind(tuple(value), kind), list(value.values())) if is_ours else None
     held = parts_of_object(value)
-    return None if held is None else (RecordKind(kind, tuple(held)), list(held.values()))
+    if held is None:
+        return None
+    names, group = tuple(held), RecordKind(kind, tuple(held))
+    fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
+    # (a dataclass may hold more than its fields, of which it depends on the value whether it is a part)
+    if names == tuple(getattr(value, "__dict__", ())) and len(names) == len(fields or names):
+        _RECORDS.setdefault(kind, {})[names] = group
+    return group, list(held.values())
 
 
 def parts_of_object(value: Any) -> dict[str, Any] | None:

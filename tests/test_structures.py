@@ -512,3 +512,46 @@ def test_errors_of_the_library_are_at_the_line_of_the_call(function: Any) -> Non
     with pytest.raises((UnsupportedError, TypeError)) as caught:
         grad(function, jit=False)(X)
     assert "test_structures.py" in str(caught.value) and "^" in str(caught.value)
+
+
+class Bag:
+    def __init__(self, **held: Any) -> None:
+        self.__dict__.update(held)
+
+
+def of_bags(bags: Any, x: Any) -> Any:
+    total = 0.0
+    for bag in bags:
+        total += np.sum(bag.a * x) * bag.c
+        if hasattr(bag, "extra"):
+            total += bag.extra
+    return total
+
+
+def test_objects_of_one_class_that_hold_different_things() -> None:
+    """How an object was made is remembered by its class, but what it holds is asked each time."""
+    f = grad(of_bags, jit=False)
+    bags = [Bag(a=X, c=2.0), Bag(c=3.0, a=2.0 * X), Bag(a=X, c=1.0, extra=5.0), Bag(a=X, c=np.float32(2.0), note=None)]
+    for some in (bags[:1], bags, bags[::-1], bags[1:3], bags):
+        assert f(some, X) == of_bags(some, X)
+        got, x_b = f.backward(some, X)
+        for bag, bag_b in zip(some, got, strict=True):
+            np.testing.assert_allclose(bag_b.a, bag.c * X)
+            np.testing.assert_allclose(bag_b.c, np.sum(bag.a * X))
+            assert vars(bag_b).keys() == vars(bag).keys()
+        np.testing.assert_allclose(x_b, sum(bag.a * bag.c for bag in some))
+    bags[0].extra = 7.0
+    assert f(bags[:1], X) == of_bags(bags[:1], X)
+    bags[0].a, bags[0].c = Layer(X), 1.0
+    with pytest.raises((ArgumentError, UnsupportedError)):
+        f(bags[:1], X)
+
+
+def test_what_a_dataclass_holds_beside_its_fields() -> None:
+    layer, other = Layer(X), Layer(2.0 * X)
+    f = grad(lambda one, x: np.sum(one.w * x) + (one.scale if hasattr(one, "scale") else 0.0), jit=False)
+    assert f(layer, X) == 14.0
+    other.scale, other.cache = 3.0, object()  # type: ignore[attr-defined]
+    assert f(other, X) == 31.0
+    layer.cache = {}  # type: ignore[attr-defined]
+    assert f(layer, X) == 14.0

@@ -204,6 +204,7 @@ SWEEP_ON_A_CPU: tuple[Pass, ...] = (
     gather_rows,  # neighbours in a row do not pass sums through memory
     scale_once,  # steps that only scale a cotangent are one
     fuse,
+    scalar_arrays,  # what is left of arrays whose handles are gone by now
     unchanged_copies,  # of v, where nothing is added to it
     take_over,  # what is made of an array that nobody needs any more is made in its place
     propagate_copies,  # numbers that are others, or that nobody reads any more
