@@ -14,6 +14,7 @@ the same lines a dozen times.
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -45,6 +46,7 @@ from .lending import Called
 
 LONG = 200  # statements, with those inside them: a shorter program is as it is
 LEAST = 30  # of a part that is worth a function
+PHASES = 3  # of what goes round and round: where it may begin
 
 Names = tuple[str, ...]
 
@@ -99,16 +101,34 @@ class _Search:
         sizes = [len(statements((stmt,))) for stmt in self.body]
         before = [0, *accumulate(sizes)]
         best: _Found | None = None
+        crossings = self.crossings()
         runs = sorted(self.runs(before), key=lambda run: before[run[0]] - before[run[1]])
         for start, stop, apart in runs:
             length = min(stop - start, apart)
             if best is not None and before[stop] - before[start] <= best.saved:
                 break  # no run that comes behind saves more
-            for first in range(start, stop - length + 1):
+
+            def handed_on(first: int, end: int = stop + apart, length: int = length) -> tuple[int, int]:
+                places = range(first, end - length + 1, length)
+                return -len(places), sum(crossings[place] for place in places)
+
+            for first in heapq.nsmallest(PHASES, range(start, stop - length + 1), key=handed_on):
                 found = self.part(first, length, before)
                 if found is not None and (best is None or _rank(found) > _rank(best)):
                     best = found
         return best
+
+    def crossings(self) -> list[int]:
+        """How many names are spoken of both ahead of a statement and from it on."""
+        spoken_of: dict[str, list[int]] = {}
+        for at, stmt in enumerate(self.body):
+            for name in _shape(stmt)[1]:
+                spoken_of.setdefault(name, []).append(at)
+        change = [0] * (len(self.body) + 2)
+        for places in spoken_of.values():
+            change[places[0] + 1] += 1
+            change[places[-1] + 1] -= 1
+        return [*accumulate(change)]
 
     def runs(self, before: list[int]) -> Iterator[tuple[int, int, int]]:
         """Statements from one to another, of the same kinds as those so far behind them."""
