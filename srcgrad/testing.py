@@ -32,6 +32,7 @@ TOLERANCES: dict[np.dtype, float] = {
 TOLERANCES |= {np.dtype(np.complex128): 1e-7, np.dtype(np.complex64): 1e-3}
 
 STEP = 2.0**-5  # the largest
+CLOSER = (1e-2, 1e-4)  # steps by all of which a gradient may still prove right
 CONVERGED = 0.05  # of a difference: one whose error is larger accuses nobody before smaller steps were tried
 EPSILON = 2.0**-52
 ENOUGH = 1e-11  # of a difference's error: well below all tolerances
@@ -305,6 +306,19 @@ def _check_argument(
         tells = np.isfinite(forward) and not off <= (max(4 * error, rounding) if np.isfinite(reverse) else 0.0)
         if tells and error < CONVERGED * abs(forward):
             break
+    if tells and np.isfinite(reverse):
+        for closer in CLOSER:  # than the kinks that the steps have met
+            near, error = point.along(path, direction, v, unit * closer)
+            rounding = 4 * EPSILON * (size + lost) / (unit * closer * STEP)
+            if not abs(near - reverse) <= tolerance * scale + min(4 * error + rounding, 1e-4 * scale):
+                break
+        else:
+            return
+    each = _each(point, path, exact, v)
+    if tells and _agree(each, tolerance, size):  # the direction has met kinks that no element by itself is near to
+        if len(each) == exact.size:
+            return
+        tells = False
     verdict = "is wrong" if tells else "can't be checked here"
     function = getattr(point.function, "__qualname__", "the function").rpartition(".")[2]
     raise AssertionError(
@@ -313,7 +327,7 @@ def _check_argument(
         f"    <v, J t> = {forward:.9g} by differences of the undecorated function\n"
         f"    <J^T v, t> = {reverse:.9g} by backward; "
         f"they differ by {abs(forward - reverse):.2g}, allowed is {allowed:.2g}\n"
-        f"  {_worst(point, path, exact, v)}"
+        f"  {_worst(path, each)}"
     )
 
 
@@ -327,27 +341,43 @@ def _units(at: np.ndarray, direction: np.ndarray) -> list[float]:
     return [1.0, smallest] if smallest < 1 else [1.0]
 
 
-def _worst(point: _Point, path: Path, cotangent: np.ndarray, v: Any) -> str:
-    """The element that is furthest off, among the first 200."""
-    rows = []
-    for index in list(np.ndindex(cotangent.shape))[:200]:
-        difference = _difference(point, path, index, cotangent, v)
-        off = abs(difference - cotangent[index])
-        rows.append((np.inf if np.isnan(off) else off, index, difference))
+Element = tuple[tuple[int, ...], Any, Any, float]  # its index, what is by differences and by backward, and an error
+
+
+def _each(point: _Point, path: Path, cotangent: np.ndarray, v: Any) -> list[Element]:
+    """The first 200 elements one by one."""
+    indices = list(np.ndindex(cotangent.shape))[:200]
+    found = ((index, _difference(point, path, index, cotangent, v)) for index in indices)
+    return [(index, difference, cotangent[index], error) for index, (difference, error) in found]
+
+
+def _agree(each: list[Element], tolerance: float, size: float) -> bool:
+    """Is each element what the difference along it alone says?"""
+    largest = max((abs(exact) for _, _, exact, _ in each), default=0.0)
+    allowed = lambda exact, error: (
+        tolerance * max(abs(exact), 1e-3 * largest) + min(4 * error, 1e-4 * abs(exact)) + 1e-11 * size
+    )
+    is_close = (abs(difference - exact) <= allowed(exact, error) for _, difference, exact, error in each)
+    return bool(np.isfinite(largest)) and all(is_close)
+
+
+def _worst(path: Path, each: list[Element]) -> str:
+    """The element that is furthest off."""
+    rows = [(abs(difference - exact), index, difference, exact) for index, difference, exact, _ in each]
     if not rows:
         return f"{_text(path)} is empty"
-    _, index, difference = max(rows, key=lambda row: row[0])
+    _, index, difference, exact = max(rows, key=lambda row: np.inf if np.isnan(row[0]) else row[0])
     where = f"[{', '.join(map(str, index))}]" if index else ""
-    return f"worst element {_text(path)}{where}: {difference:.9g} by differences, {cotangent[index]:.9g} by backward"
+    return f"worst element {_text(path)}{where}: {difference:.9g} by differences, {exact:.9g} by backward"
 
 
-def _difference(point: _Point, path: Path, index: tuple[int, ...], cotangent: np.ndarray, v: Any) -> Any:
-    """What the cotangent of one element should be: dL/dx, or dL/dx - i dL/dy of a complex one."""
+def _difference(point: _Point, path: Path, index: tuple[int, ...], cotangent: np.ndarray, v: Any) -> tuple[Any, float]:
+    """What the cotangent of one element should be: dL/dx, or dL/dx - i dL/dy of a complex one; and its error."""
     direction = np.zeros_like(cotangent)
     direction[index] = 1.0
     at = _wide(dict(point.leaves)[path])
 
-    def along(direction: np.ndarray) -> float:
+    def along(direction: np.ndarray) -> tuple[float, float]:
         best, least = np.nan, np.inf
         for unit in _units(at, direction):
             forward, error = point.along(path, direction, v, unit)
@@ -355,9 +385,13 @@ def _difference(point: _Point, path: Path, index: tuple[int, ...], cotangent: np
                 best, least = forward, error
             if error < CONVERGED * abs(forward):
                 break
-        return best
+        return best, least
 
-    return along(direction) - 1j * along(1j * direction) if cotangent.dtype.kind == "c" else along(direction)
+    real, error = along(direction)
+    if cotangent.dtype.kind != "c":
+        return real, error
+    imaginary, other = along(1j * direction)
+    return real - 1j * imaginary, error + other
 
 
 # --------------------------------------------------------------------------------------------------------------

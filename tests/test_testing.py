@@ -204,6 +204,17 @@ def test_an_infinite_output_hides_nothing() -> None:
         check_grad(f, np.array([0.0, 0.3]))
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_kinks_close_by_accuse_nobody(seed: int) -> None:
+    """Steps that cross some of many kinks agree with each other now and then."""
+    x, slopes = np.random.default_rng(0).normal(size=30), np.arange(1.0, 31.0)
+    f = lambda x: np.sum(np.clip(x, -0.5, 0.5) * slopes) + np.sum(abs(x - 0.5))
+    right = lambda x, v: v * (slopes * (abs(x) < 0.5) + np.sign(x - 0.5))
+    check_grad(Differentiated(f, right), x, seed=seed)
+    with pytest.raises(AssertionError, match="respect to x"):
+        check_grad(Differentiated(f, lambda x, v: right(x, v) + 1e-3 * (x > 0)), x, seed=seed)
+
+
 @pytest.mark.parametrize("wrong", [0.0, np.nan, np.inf])
 def test_small_steps_excuse_nothing(wrong: float) -> None:
     """They see no slope where numbers are rounded on the way."""
