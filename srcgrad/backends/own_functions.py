@@ -33,7 +33,7 @@ def compile_own(module: ModuleType, entry: str, facts: Any, flags: dict[str, Any
             compiled = CPUDispatcher(function, targetoptions=options, pipeline_class=LoopsCompiler)
         else:  # of a function that is no piece of the entry, the memory facts are about other arrays
             known = facts if name in facts.pieces else replace(facts, memory=parts.get(name, frozenset()))
-            lowering = LowerPiece if name in facts.pieces else LowerWithFacts
+            lowering = LowerPiece if name in facts.pieces or name in parts else LowerWithFacts
             compiled = OwnFunction(function, targetoptions=flags, pipeline_class=_compiler_with(known, lowering))
         setattr(module, name, compiled)
 

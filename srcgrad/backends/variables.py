@@ -22,6 +22,9 @@ OWNER = types.MemInfoPointer(types.voidptr)
 NOBODY = ir.Constant(cgutils.voidptr_t, None)
 
 
+_owning: dict[int, bool] = {}  # whether values of a type hold on to memory
+
+
 class VariableLower(Lower):
     """Lowering of one function: what is kept in the slots of variables."""
 
@@ -114,7 +117,12 @@ class VariableLower(Lower):
 
     def _owns(self, kind: types.Type) -> bool:
         """Does it hold on to memory?  Numba takes tuples of numbers apart to find none."""
-        return bool(self.context.data_model_manager[kind].contains_nrt_meminfo())
+        if isinstance(kind, types.Array):
+            return True
+        code = kind._code  # Numba gives no other type the same
+        if code not in _owning:
+            _owning[code] = bool(self.context.data_model_manager[kind].contains_nrt_meminfo())
+        return _owning[code]
 
     def _owner(self, kind: types.Type, value: Any) -> tuple[types.Type, Any]:
         """Of an array, what counts those that hold on to it: Numba takes all of the array apart to look for more."""
