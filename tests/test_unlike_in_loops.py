@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import leaves
 
 from srcgrad import UnsupportedError, grad
 from srcgrad.testing import check_grad
@@ -272,3 +273,76 @@ def test_an_array_without_axes_that_is_written_elsewhere() -> None:
     for f in (written, seen_through_a_view):
         with pytest.raises(UnsupportedError, match="y is of another kind at the end of the loop"):
             grad(f, wrt="x", jit=False)(DATA, 3)
+
+
+# --------------------------------------------------------------------------------------- parts that are called alike
+
+
+class Part:
+    def __init__(self, m: Any, n: Any) -> None:
+        self.m, self.n = m, n
+
+
+class Pair:
+    def __init__(self, w: Any, b: Any) -> None:
+        self.w, self.b = Part(w, 7), Part(b, 0)
+
+
+def dicts_in_a_dict(w, b):
+    state = {"w": {"m": w, "n": 7}, "b": {"m": b, "n": 0}}
+    for v in b:
+        state["w"]["m"] = 0.9 * state["w"]["m"]
+        state["w"]["n"] = 3 * state["w"]["n"] // 2
+        if v > 0.1:
+            state["b"]["m"] = state["b"]["m"] * v
+            state["b"]["n"] += v
+    return state["w"]["m"], state["b"]["m"], state["w"]["n"], state["b"]["n"], b[state["w"]["n"] - 22]
+
+
+def objects_in_an_object(w, b):
+    pair = Pair(w, b)
+
+    def step(part, to):
+        part.m = part.m * to
+        part.n = part.n * 2 if to == 2 else part.n + to
+
+    k = 0
+    while k < b.size:
+        step(pair.w, 2)
+        step(pair.b, b[k])
+        k += 1
+    return pair.w.m, pair.b.m, pair.w.n, pair.b.n
+
+
+def lists_in_a_dict(w, b):
+    state = {"w": [w, 7, None], "b": [b, 0, 1]}
+    for v in b:
+        state["w"][0], state["b"][0] = 2.0 * state["w"][0], v * state["b"][0]
+        state["w"][1] += 1
+        state["b"][1] += v
+        state["w"][2] = v if state["w"][2] is None else v * state["w"][2]
+        state["b"][2] += 1
+    return state["w"][0], state["b"][0], state["w"][1], state["b"][1], state["w"][2], state["b"][2]
+
+
+def names_like_parts(w, b):
+    s = {"m": w, "n": 7}
+    t = (w, 7)
+    s_m, s_n, t_0, t_1, s_0, s_1 = b, 0, b, 0, b, 0
+    for v in b:
+        s["m"], s["n"], t = 2.0 * s["m"], s["n"] + 1, (3.0 * t[0], t[1] + 1)
+        s_m, s_n, t_0, t_1, s_0, s_1 = v * s_m, s_n + v, v * t_0, t_1 + v, 2.0 * s_0, s_1 + v
+    return s["m"], s["n"], t, s_m, s_n, t_0, t_1, s_0, s_1
+
+
+@pytest.mark.parametrize("to", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    "f", [dicts_in_a_dict, objects_in_an_object, lists_in_a_dict, names_like_parts], ids=lambda f: f.__name__
+)
+def test_parts_have_types_and_shapes_of_their_own(f: Any, to: Any) -> None:
+    args = np.arange(6, dtype=to).reshape(3, 2), DATA.astype(to)
+    g = grad(f, jit=False)
+    for got, want in zip(leaves(g(*args)), leaves(f(*args)), strict=True):
+        assert type(got) is type(want) and getattr(got, "dtype", None) == getattr(want, "dtype", None)
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+    check_grad(g, *args)

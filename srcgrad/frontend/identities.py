@@ -194,15 +194,6 @@ def is_alike(x: Any, y: Any) -> bool:
     return isinstance(x, TupleValue) and isinstance(y, TupleValue) and len(x.items) == len(y.items) and x.kind == y.kind
 
 
-def name_of(interpreter: Interpreter, identity: object) -> str:
-    """What to call a list: the first name for it."""
-    for frame in reversed(list(frames_of(interpreter))):
-        for name, value in frame.env.items():
-            if getattr(value, "identity", None) is identity:
-                return name if frame is interpreter.frame else f"{name}_items"
-    return "items"
-
-
 def holders(env: dict[str, Any], identity: object) -> int:
     """How many times names stand for a list, or for something that has it as an item."""
     return sum(_times(value, identity) for value in env.values())

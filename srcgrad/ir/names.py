@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import re
 
 from .. import runtime
 from .expressions import INT64, Expr, Var
@@ -30,6 +31,8 @@ class Names:
 
     def fresh(self, wanted: str) -> str:
         wanted = wanted.lstrip(".")
+        if not wanted.isidentifier():  # what a part is called:  s['n']
+            wanted = re.sub(r"\W+", "_", re.sub(r"\W+$", "", wanted))
         name, count = wanted, 0
         while name in self.taken or f"{name}_b" in self.taken or self.is_cotangent(name):
             count += 1

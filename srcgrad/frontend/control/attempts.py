@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...ir.expressions import Var
 from ...ir.types import ScalarType
-from .. import identities, optional, resized
+from .. import identities, optional, part_names, resized
 from ..array_values import ArrayValue
 from ..joined_numbers import ItemTypes
 from ..lists.growing_lists import Growth, Leaves
@@ -136,7 +136,7 @@ class Structured(Exception):
             case TupleValue(items=items):
                 self.tuples[name] = value
                 for k, item in enumerate(items):
-                    self.note(interpreter, f"{name}_{k}", item)
+                    self.note(interpreter, part_names.of_item(name, value, k), item)
             case Scalar():
                 self.types[name] = replace(value, expr=Var("", value.dtype))
             case ArrayValue():

@@ -18,7 +18,7 @@ from ...ir.nodes import Alloc, Assign, CopyTo, If, Raise, Stmt, Store, Swap
 from ...ir.rename import rename_arrays
 from ...ir.types import SETS, DictKind, RecordKind
 from ...ir.walk import numbers_set, statements, variables
-from .. import binding, identities, one_of, optional
+from .. import binding, identities, one_of, optional, part_names
 from ..aliases import is_seen_elsewhere, mind_merged_aliases, note_twins, roots_of_value, value_leaves
 from ..arithmetic import cast
 from ..array_values import ArrayValue, whole
@@ -151,7 +151,8 @@ def _changed_lists(
             out[identity] = x
         else:
             with interpreter.build.into(ahead):
-                out[identity] = merge(interpreter, "items", (then_block, x), (else_block, y))
+                name = part_names.of_list(interpreter, identity, ())
+                out[identity] = merge(interpreter, name, (then_block, x), (else_block, y))
             if is_unusable(out[identity]):
                 out[identity] = _as_it_is_called(interpreter, identity, out[identity].value, (x, y))
     return out
@@ -237,7 +238,7 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
             return item_views.at_place(interpreter, a, place.expr)
         case TupleValue(items=first), TupleValue(items=second) if len(first) == len(second) and a.kind == b.kind:
             items = [
-                _merged_part(interpreter, f"{name}_{k}", (x[0], p), (y[0], q))
+                _merged_part(interpreter, part_names.of_item(name, a, k), (x[0], p), (y[0], q))
                 for k, (p, q) in enumerate(zip(first, second, strict=False))
             ]
             return TupleValue(tuple(items), a.kind, identities.identity_of_either(interpreter, name, a, b))

@@ -12,7 +12,7 @@ memory, or, where names only change places (`u, un = un, u`), the two swap.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from ...errors import UnsupportedError
 from ...ir import affine
 from ...ir.expressions import BOOL, Array, Const
 from ...ir.nodes import Stmt
-from .. import identities, optional, resized, unpacking
+from .. import identities, optional, part_names, resized, unpacking
 from ..aliases import MEMORY, Aliased, TwinsAhead
 from ..calls.recursion import NotYetKnown
 from ..joined_numbers import Widen, as_small_as, of_the_types_of
@@ -104,7 +104,7 @@ def repeat(
         except LEARNT as found:
             _learn(found, names, attempt, ahead)
         except growing_lists.Changed as found:
-            attempt.lists |= {identity: identities.name_of(interpreter, identity) for identity in found.identities}
+            _note_changing(interpreter, found.identities, attempt, saved)
         except lists.Grows as found:
             if found.identity not in there:
                 if not interpreter.loops:  # no loop around has it from ahead
@@ -117,7 +117,7 @@ def repeat(
                 raise
             if is_short:
                 raise growing_lists.WrittenOut from None
-            attempt.lists.setdefault(found.identity, identities.name_of(interpreter, found.identity))
+            _note_changing(interpreter, [found.identity], attempt, saved)
             known = attempt.growth.get(found.identity)
             each = found.each if found.each is not None else known.each if known else affine.ONE
             attempt.growth[found.identity] = growing_lists.Growth(found.row, each)
@@ -173,6 +173,14 @@ def repeat(
         raise interpreter.early_reads[reads]
     for name in changed - set(names):
         interpreter.env.pop(name, None)
+
+
+def _note_changing(interpreter: Interpreter, changing: Sequence[object], attempt: Attempt, ahead: Any) -> None:
+    """These lists and objects change in place: what they are called is how they are reached ahead of the loop."""
+    restore(interpreter, ahead)
+    for identity in changing:
+        taken = {*attempt.lists.values(), *attempt.other_lists, *attempt.optional}
+        attempt.lists.setdefault(identity, part_names.of_list(interpreter, identity, taken))
 
 
 def _mind_numbers_first(interpreter: Interpreter, node: Any, attempt: Attempt) -> None:
@@ -235,6 +243,8 @@ def _try_loop(
         if identity is not None and name not in attempt.other_lists | attempt.optional.keys():
             attempt.lists.setdefault(identity, name)
             continue
+        if attempt.lists.get(identity) == name:  # the list has the name no more
+            del attempt.lists[identity]
         entry = enter(interpreter, name, value, attempt, trips)
         if identity is not None and hasattr(entry, "identity"):  # (it may be of no kind: nobody reads it)
             alone = sum(identities.holders(frame.env, identity) for frame in identities.frames_of(interpreter)) == 1

@@ -17,7 +17,7 @@ from ...ir.expressions import Array, Const, Expr, Var, is_inexact
 from ...ir.nodes import AddTo, Alloc, Assign
 from ...ir.types import ScalarType
 from ...ir.walk import statements, variables
-from .. import identities, joined_numbers, one_of, optional, resized
+from .. import identities, joined_numbers, one_of, optional, part_names, resized
 from ..aliases import Aliased, mind_aliases, roots_of_value
 from ..arithmetic import cast, cast_value
 from ..array_values import ArrayValue
@@ -133,12 +133,13 @@ class _Comparison:
                 raise Widen(self.names_of[name], join_scalars(Scalar(entry.element), end), name)
             case TupleValue(items=before), TupleValue(items=after) if identities.is_alike(entry, end):
                 for k, (x, y) in enumerate(zip(before, after, strict=False)):
-                    self.names_of[f"{name}_{k}"] = self.names_of[name]
+                    part = part_names.of_item(name, entry, k)
+                    self.names_of[part] = self.names_of[name]
                     if identities.is_same_list(x, y) and x.identity in self.heads:
                         continue  # compared as what it is, by whatever name
                     if not optional.is_nothing(y):
                         self.check_places(name, x, y)
-                    self.compare(f"{name}_{k}", x, y)
+                    self.compare(part, x, y)
             case Items(), _ if name in attempt.relisted and identities.is_list(end):
                 self.compare_lengths(name, entry, end)
             case ArrayValue(), ArrayValue():

@@ -14,7 +14,7 @@ import numpy as np
 from ...ir import affine
 from ...ir.expressions import Array, Const, Expr, Load, Var
 from ...ir.walk import loads
-from .. import binding, identities, one_of, optional, resized
+from .. import binding, identities, one_of, optional, part_names, resized
 from ..aliases import is_private, note_twins
 from ..arithmetic import cast, cast_value
 from ..array_values import ArrayValue, whole
@@ -87,7 +87,7 @@ def _enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt, tr
             return replace(kind, expr=var)
         case TupleValue(items=items):
             parts = []
-            for part, item in ((f"{name}_{k}", item) for k, item in enumerate(items)):
+            for part, item in ((part_names.of_item(name, value, k), item) for k, item in enumerate(items)):
                 stays = records.is_record(value) and is_taken_to_stay(part, item, attempt)
                 parts.append(item if stays else enter(interpreter, part, item, attempt, trips))
             return replace(value, items=tuple(parts))
@@ -149,7 +149,7 @@ def parts_of(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     yield name, value
     if isinstance(value, TupleValue):
         for k, item in enumerate(value.items):
-            yield from parts_of(f"{name}_{k}", item)
+            yield from parts_of(part_names.of_item(name, value, k), item)
 
 
 def handle_of(value: Any) -> Array | None:
