@@ -18,6 +18,7 @@ from test_errors import line_of
 
 from srcgrad import SrcgradError, grad
 from srcgrad.errors import ArgumentError
+from srcgrad.testing import check_grad
 
 plain = partial(grad, jit=False)
 X = np.array([0.5, 1.5, 2.5])
@@ -138,6 +139,47 @@ def at_a_float(x):
     return LETTER[x[0]]  # here
 
 
+class Moving:
+    def __init__(self, v):
+        self.v = v
+
+
+def velocities_of_two_types(x, of=np.float32):
+    bodies = [Moving(x.astype(of)) for _ in x]
+    for body in bodies:
+        body.v = body.v + x  # here
+    return bodies[0].v.sum()
+
+
+def bound_by_a_number_first(x, bound=-np.inf):
+    t = x[:1] * 1.0
+    for v in x:
+        if t < 1.5:
+            bound = t.copy()
+            t = t * 2.0
+        elif bound != -np.inf:  # here
+            t = (t + bound) / v
+    return t.sum()
+
+
+def bound_by_a_number_on_a_path(x):
+    bound = -np.inf
+    if x[0] > 0.0:
+        bound = x.copy()
+    return np.sum(bound * x)  # here
+
+
+def far_apart(x, bonds=None):
+    near = {(min(i, j), max(i, j)) for i, j in (BONDS if bonds is None else bonds)}
+    return sum((x[i] - x[j]) ** 2 for i in range(3) for j in range(i) if (j, i) not in near)
+
+
+def set_of_a_run(x):
+    near = {int(v) for v in x}  # here
+    return x[0] if 1 in near else x[1]
+
+
+BONDS = [(1, 0), (1, 2)]
 ALL_KEYS = "by gets other keys .*help: make it with all of its keys ahead of the branch:  by = "
 AT_A_LINE: list[tuple[Callable[..., Any], str]] = [
     (sums_by_keys_of_a_run, ALL_KEYS + re.escape("{'hi': 0.0, 'lo': 0.0}")),
@@ -152,6 +194,10 @@ AT_A_LINE: list[tuple[Callable[..., Any], str]] = [
     (times_a_text, "can't multiply sequence by non-int of type 'numpy.ndarray'"),
     (less_than_a_text, "'<' not supported between instances of 'numpy.float64' and 'str'"),
     (at_a_float, r"string indices must be integers(, not 'numpy.float64')?\n"),
+    (velocities_of_two_types, r"help: let it be of one kind from the beginning:  v\.astype\(np\.float64\)"),
+    (bound_by_a_number_first, r"bound is a number at the beginning.*help: .*:  bound = np\.full_like\(x, bound\)"),
+    (bound_by_a_number_on_a_path, r"bound is of another kind by the path.*:  bound = np\.full_like\(x, bound\), where"),
+    (set_of_a_run, "the items of a set, are known when f is compiled.* f reads from outside, arguments in static="),
     (roots_in_a_list, "reads zeros, a list .*help: keep the numbers in an array:  zeros = "),
 ]
 
@@ -169,6 +215,10 @@ def test_what_is_advised_works() -> None:
     assert plain(sums_by_keys_made_ahead).backward(X).tolist() == of_sums.tolist()
     assert plain(lists_by_keys_made_ahead).backward(X).tolist() == of_sums.tolist()
     np.testing.assert_allclose(plain(Scaled().keeps_an_array).backward(X), 3 * X * X, rtol=1e-14)
+    check_grad(plain(lambda x: velocities_of_two_types(x, np.float64)), X)
+    check_grad(plain(lambda x: bound_by_a_number_first(x, np.full_like(x[:1], -np.inf))), X)
+    assert plain(far_apart, static="bonds").backward(X, ((0, 1), (1, 2))).tolist() == [-4.0, 0.0, 4.0]
+    assert plain(far_apart).backward(X).tolist() == [-4.0, 0.0, 4.0]
     assert plain(roots_in_an_array).backward(X) == pytest.approx([0.0, -3.0, 5.0])
 
 

@@ -263,9 +263,10 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
         return build.refuse("the function returns values of different kinds on different paths")
     if _have_keys((a, b)):
         return _of_other_keys(interpreter, name, a, b)
-    return Static(
-        Unusable(name, "is of another kind by the path taken", ("give it a value of one kind on every path",))
-    )
+    help, called = "give it a value of one kind on every path", name.lstrip(".")
+    if {type(a), type(b)} == {Scalar, ArrayValue}:
+        help += f":  {called} = np.full_like(x, {called}), where it is a number"
+    return Static(Unusable(name, "is of another kind by the path taken", (help,)))
 
 
 def _has_other_names(interpreter: Interpreter, name: str, value: Any) -> bool:

@@ -79,7 +79,10 @@ def generator(interpreter: Interpreter, node: ast.GeneratorExp) -> Any:
 @expressions.evaluates(ast.SetComp)
 def set_of_items(interpreter: Interpreter, node: ast.SetComp) -> TupleValue:
     items = comprehension(interpreter, ast.copy_location(ast.ListComp(node.elt, node.generators), node))
-    return sets.display(interpreter, unpacking.items_of(interpreter, items))
+    known = unpacking.known_items(interpreter, items)
+    if known is None:
+        interpreter.build.refuse(records.KEYS_ARE_KNOWN, *records.INSTEAD_OF_KEYS)
+    return sets.display(interpreter, known)
 
 
 @expressions.evaluates(ast.DictComp)

@@ -201,7 +201,7 @@ class _Comparison:
                     self.names_of[name],
                     name,
                     f"is a number at the beginning of the loop, and {_told(end)} at its end",
-                    "let it begin as an array:  np.zeros_like(x)",
+                    f"let it begin as an array:  {name.lstrip('.')} = np.full_like(x, {name.lstrip('.')})",
                     FewerAxesFirst,
                 )
             case _:

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...ir.expressions import Array
 from ...ir.nodes import Store
 from ...ir.types import ScalarType
@@ -90,9 +92,11 @@ def _check_kind(interpreter: Interpreter, key: Any, part: Any, value: Any) -> No
     if part.dtype == value.dtype or (is_number and all(kind.kind in "iuf" and kind.itemsize == 8 for kind in kinds)):
         return
     what = "a number" if is_number else "an array"
+    wide = np.result_type(*kinds)
+    when = "assign one of its kind" if part.dtype == wide else "let it be of one kind from the beginning"
     interpreter.build.refuse(
         f"{key} of an object that is an item of a list becomes {what} of another kind",
-        f"let it be of one kind from the beginning:  {'0.0' if is_number else 'np.zeros(n)'}",
+        f"{when}:  np.{wide}({key})" if is_number else f"{when}:  {key}.astype(np.{wide})",
     )
 
 

@@ -35,7 +35,10 @@ def as_dict(value: TupleValue) -> dict[Any, Any]:
 
 
 KEYS_ARE_KNOWN = "the keys of a dict, and the items of a set, are known when f is compiled"
-INSTEAD_OF_KEYS = ("where the keys are whole numbers, an array or a list in its place:  d = np.zeros(n), d[k] += x",)
+INSTEAD_OF_KEYS = (
+    "where the keys are whole numbers, an array or a list in its place:  d = np.zeros(n), d[k] += x",
+    "or make them of what is known: numbers, tuples, lists and objects that f reads from outside, arguments in static=",
+)
 
 
 def key_of(interpreter: Interpreter, value: Any) -> Any:
