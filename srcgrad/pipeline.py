@@ -101,7 +101,7 @@ def generate(
             program, late = early, False
     if late and (start.equal_lengths or start.whole_slices):  # once it has written, it can't be run again
         return generate(function, kind, types, cotangents, replace(options, stretch=True, cut=True), form, memory)
-    text, facts = emit(check_results(check_types(program)), form)
+    text, facts = emit(check_results(check_types(program)), form, start.exceptions)
     is_half = kind == "pullback"  # its arguments are what was kept, and v
     writes = () if is_half else tuple(k for k, param in enumerate(program.params) if param.name in start.writes)
     assert is_half or len(writes) == len(start.writes), (start.writes, program.params)

@@ -159,6 +159,44 @@ def test_as_in_python(function: Callable[..., Any], dtype: Any, jit: bool) -> No
     assert vars(caught.value) == vars(expected.value)
 
 
+class Solver:
+    class Failed(Exception):
+        pass
+
+
+def of_a_class(x):
+    if x[0] > 0:
+        raise Solver.Failed(f"at {x[0]}")
+    return x.sum()
+
+
+def of_a_class_plainly(x):
+    if x[0] > 0:
+        raise Solver.Failed("no")
+    return x.sum()
+
+
+def of_numpy(x):
+    if x[0] > 0:
+        raise np.linalg.LinAlgError("Singular matrix")
+    return x.sum()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [formatted, with_numbers, with_arrays, of_a_class, of_a_class_plainly, of_numpy],
+    ids=lambda f: f.__name__,
+)
+def test_the_text_by_itself(function: Callable[..., Any]) -> None:
+    scope: dict[str, Any] = {}
+    exec(grad(function, jit=False).source(X), scope)
+    with pytest.raises(Exception) as expected:  # noqa: B017, PT011
+        function(X)
+    with pytest.raises(type(expected.value)) as caught:
+        scope[f"{function.__name__}_backward"](X)
+    assert repr(caught.value) == repr(expected.value)
+
+
 def prints(x):
     s, before = x.sum(), f"{x} {{é}}"
     x = x * 2

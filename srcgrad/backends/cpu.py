@@ -6,9 +6,7 @@ Dispatcher(2, build, …)    a callable of two leaves; `build(leaves)` says what
 
 from __future__ import annotations
 
-import operator
 import pickle
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -30,10 +28,10 @@ from srcgrad.backends.direct import Direct, Outside, stub
 from srcgrad.backends.own_functions import can_be_kept, compile_own, room_for
 from srcgrad.emit.brief import ALWAYS
 from srcgrad.emit.facts import Facts
+from srcgrad.emit.imports import full_name, is_found
 from srcgrad.garbage import no_search_for_garbage
 from srcgrad.ir.types import ChosenKind, DictKind, ListKind, RecordKind, TextKind
 from srcgrad.runtime import threads
-from srcgrad.runtime.errors import Told
 from srcgrad.runtime.resolved import calls_resolved_once
 
 LOCK = global_compiler_lock  # one lock for all: Numba's own, so that two locks can't be taken in two orders
@@ -45,7 +43,7 @@ _compiled: dict[Any, CompileResult] = {}  # by the text and all that goes with i
 def compile_entry(generated: Any, arguments: tuple[types.Type, ...], options: Any, cache: bool) -> CompileResult:
     """Machine code for the entry of a generated module, for arguments of these types."""
     flags, portable = _flags(options, generated.facts, arguments), _is_portable(generated)
-    objects = {name: _full_name(obj) for name, obj in generated.globals.items()}
+    objects = {name: full_name(obj) for name, obj in generated.globals.items()}
     what = generated.text, generated.entry, arguments, generated.results, objects
     facts = [_in_order(getattr(generated.facts, field.name)) for field in fields(generated.facts)]
     key = files.digest(*what, facts, sorted(flags.items()), _versions())
@@ -120,22 +118,7 @@ def _is_said(key: Any) -> bool:
 
 
 def _is_importable(obj: Any) -> bool:
-    if isinstance(obj, ModuleType):
-        return True
-    if isinstance(obj, type) and issubclass(obj, Told):
-        return _is_importable(obj.error)
-    module, name = _full_name(obj)
-    if module in (None, "__main__") or name is None or module not in sys.modules:
-        return False
-    try:
-        return operator.attrgetter(name)(sys.modules[module]) is obj
-    except AttributeError:
-        return False
-
-
-def _full_name(obj: Any) -> tuple[str | None, str | None]:
-    obj = obj.error if isinstance(obj, type) and issubclass(obj, Told) else obj
-    return getattr(obj, "__module__", None), getattr(obj, "__qualname__", None)
+    return isinstance(obj, ModuleType) or (full_name(obj)[0] != "__main__" and is_found(obj))
 
 
 # --------------------------------------------------------------------------------------------------------------

@@ -93,9 +93,9 @@ def load(name: str, key: str, text: str, objects: dict[str, Any]) -> ModuleType:
     linecache.cache[str(path)] = (len(content), None, text.splitlines(keepends=True), str(path))
     module = ModuleType(f"srcgrad.generated.{title}")
     module.__file__ = str(path)
-    module.__dict__.update(objects)
     sys.modules[module.__name__] = module  # Numba looks it up by name when it loads machine code
     exec(compile(text, str(path), "exec"), module.__dict__)
+    module.__dict__.update(objects)  # those that the text imports as well: these very ones
     return module
 
 

@@ -8,10 +8,8 @@ The text is what `jit=False` runs and what Numba compiles.
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache, lru_cache
 from itertools import islice
 from typing import Any
 
@@ -50,8 +48,6 @@ from ..ir.nodes import (
 )
 from ..ir.walk import statements
 from ..rules.costs import stays_scalar
-from ..rules.device import ARRAY_NAMES, HOST_NAMES, LIBRARY
-from ..rules.device import NAMES as DEVICE_NAMES
 from ..rules.device import spelling as spelling_on_device
 from .brief import longest_brief
 from .expressions import (
@@ -72,6 +68,7 @@ from .gpu.host import with_kernels
 from .gpu.kernel_text import Lines
 from .gpu.kernels import Definition, Form
 from .gpu.same_kernels import one_of_each
+from .imports import imports_of, imports_of_objects, imports_on_device
 from .indentation import flattened
 from .lending import Borrow, Called, with_lending
 from .repeated import with_parts
@@ -79,15 +76,14 @@ from .source import MARK, lines_of_statements, to_source
 from .threads import with_threads
 from .views import allocation, view_of
 
-NAMESPACES = {
-    "special": "scipy_special as special",
-    "user": "user",
-}  # modules of the runtime, as generated text calls them
 WAITS = (Raise, Print, External, Push, Pop)  # what is done for one iteration after the other
 
 
-def emit(function: Function, form: Form | None = None) -> tuple[str, Facts]:
-    """The function as a module, and facts about its lines; with a `form`, what was offloaded as kernels."""
+def emit(function: Function, form: Form | None = None, objects: Mapping[str, Any] | None = None) -> tuple[str, Facts]:
+    """The function as a module, and facts about its lines; with a `form`, what was offloaded as kernels.
+
+    `objects`: what the module is handed, by name: exceptions that are not srcgrad's.
+    """
     *callees, entry = with_lending(function)
     kernels: tuple[Definition, ...] = ()
     if form is not None:
@@ -101,7 +97,8 @@ def emit(function: Function, form: Form | None = None) -> tuple[str, Facts]:
     if kernels:
         definitions = one_of_each(definitions, signatures)
     text = to_source(flattened(ast.Module([*definitions], [])))
-    imports = _device_imports(text) if form is not None else _imports(text)
+    imports = imports_on_device(text) if form is not None else imports_of(text)
+    imports += imports_of_objects(objects or {}, text)
     text = "\n".join([*imports, "", "", text])
     lines = islice(lines_of_statements(text), len(imports), None)
     pieces = frozenset(part.name for part in parts[len(callees) + len(repeated) : -1] if isinstance(part, Function))
@@ -130,62 +127,11 @@ def _definition(function: Function) -> ast.FunctionDef:
     return ast.FunctionDef(function.name, arguments, body or [ast.Pass()], [])
 
 
-def _imports(text: str) -> list[str]:
-    lines = ["import numpy as np"]
-    if "prange(" in text:
-        lines.append("from numba import prange")
-    lines += ["from srcgrad import stop_gradient"] if "stop_gradient(" in text else []
-    lines += _namespaces(text)
-    return lines + _import("srcgrad.runtime", _runtime_names(), text)
-
-
-def _namespaces(text: str) -> list[str]:
-    qualifiers = frozenset(re.findall(r"(?<![\w.])(\w+)\.", text))
-    return [f"from srcgrad.runtime import {module}" for word, module in NAMESPACES.items() if word in qualifiers]
-
-
-def _device_imports(text: str) -> list[str]:
-    lines = ["import numpy as np", *(["import numba"] if "numba." in text else [])]
-    lines += ["from numba import cuda"] if "cuda." in text else []
-    modules = {"": HOST_NAMES, "_math": DEVICE_NAMES, "_arrays": ARRAY_NAMES, "_library": LIBRARY}
-    for module, names in modules.items():
-        lines += _import(f"srcgrad.runtime.device{module}", names, text)
-    known = {name for names in modules.values() for name in names} | set(_error_names())
-    lines += _namespaces(text) + _import("srcgrad.runtime", [n for n in _runtime_names() if n not in known], text)
-    errors = sorted(frozenset(re.findall(r"\w+", text)).intersection(_error_names()))
-    return lines + ([f"from srcgrad.runtime.errors import {', '.join(errors)}"] if errors else [])
-
-
-def _import(module: str, names: Sequence[str], text: str) -> list[str]:
-    """The line that imports what the text calls of a module."""
-    called = sorted(_called(text).intersection(names))
-    return [f"from {module} import {', '.join(called)}"] if called else []
-
-
-@lru_cache(maxsize=1)
-def _called(text: str) -> frozenset[str]:
-    """The names that a text calls (where a long line is broken, on the next one) or decorates with."""
-    return frozenset(name for pair in re.findall(r"(?<![\w.])(\w+)\s*\(|@(\w+)", text) for name in pair)
-
-
 def _kernel(kernel: Definition) -> ast.FunctionDef:
     with speaking(spelling_on_device):
         definition = _definition(Function(kernel.name, tuple(map(Var, kernel.params)), kernel.body, ()))
     definition.decorator_list = [parsed(kernel.decorator)]
     return definition
-
-
-def _runtime_names() -> list[str]:
-    from .. import runtime
-
-    return runtime.__all__
-
-
-@cache
-def _error_names() -> tuple[str, ...]:
-    from ..runtime import errors
-
-    return tuple(errors.__all__)
 
 
 def _body(block: Block) -> list[ast.stmt]:
