@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import check_value_and_grad
+from support import assert_same_kind, check_value_and_grad
 
 from srcgrad import UnsupportedError, check_grad, grad
 
@@ -951,3 +951,45 @@ REFUSED = {
 def test_what_is_refused(f: Any, why: str) -> None:
     with pytest.raises(UnsupportedError, match=why):
         grad(f, jit=False).backward(X, C)
+
+
+def counts(n: int, x: Any) -> list[Tank]:
+    return [Tank(1.0, 0.0, n) for _ in x]
+
+
+def by_one_function(x: Any, c: Any) -> Any:
+    ys, zs = counts(0, x), counts(1, x)
+    for y, z in zip(ys, zs, strict=True):
+        y.count += c
+        z.count *= 2
+    return ys[0].count, zs[0].count, x[zs[0].count, 0]
+
+
+def joined_and_copied(x: Any, c: Any) -> Any:
+    ys, zs, ws = [Tank(row[0]) for row in x], [Tank(row[1]) for row in x], [Tank(row[1]) for row in x]
+    more, copies = ys + zs, [copy.copy(w) for w in ws]
+    for y in more:
+        y.count += c * y.level
+    for w, other in zip(ws, copies, strict=True):
+        w.count += 1
+        other.count -= c
+    return more[0].count, more[-1].count, ws[0].count, copies[0].count
+
+
+def attributes_of_one_object(x: Any, c: Any) -> Any:
+    world = SimpleNamespace(wet=[{"n": 7, "v": row} for row in x], dry=[])
+    k = 0
+    while k < len(x):
+        world.dry.append({"n": 7, "v": x[k] * c})
+        for d in world.dry:
+            d["n"] += 1
+        world.wet[k]["n"] += c
+        k += 1
+    return world.wet[0]["n"], world.dry[0]["n"], world.wet[1]["v"], world.dry[1]["v"]
+
+
+@pytest.mark.parametrize("f", [by_one_function, joined_and_copied, attributes_of_one_object], ids=lambda f: f.__name__)
+def test_lists_of_one_class_have_numbers_of_their_own(f: Any) -> None:
+    g = grad(f, jit=False)
+    assert_same_kind(g(X, C), f(X, C), f.__name__)
+    check_value_and_grad(g, X, C)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import leaves
+from support import assert_same_kind, check_value_and_grad
 
 from srcgrad import UnsupportedError, grad
 from srcgrad.testing import check_grad
@@ -342,7 +342,5 @@ def names_like_parts(w, b):
 def test_parts_have_types_and_shapes_of_their_own(f: Any, to: Any) -> None:
     args = np.arange(6, dtype=to).reshape(3, 2), DATA.astype(to)
     g = grad(f, jit=False)
-    for got, want in zip(leaves(g(*args)), leaves(f(*args)), strict=True):
-        assert type(got) is type(want) and getattr(got, "dtype", None) == getattr(want, "dtype", None)
-        np.testing.assert_allclose(got, want, rtol=1e-6)
-    check_grad(g, *args)
+    assert_same_kind(g(*args), f(*args), f.__name__)
+    check_value_and_grad(g, *args, rtol=1e-6)

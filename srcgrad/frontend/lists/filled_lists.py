@@ -69,7 +69,7 @@ def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[
     out = build.allocate("t", row.dtype, (count, *row.dims))
     build.in_unnamed.add(out.name)
     if has_layout:  # (where it is put, it is given away)
-        item_views.note_kinds(interpreter, out, row.inner)
+        item_views.note_put(interpreter, out, row.inner)
     else:
         shared_items.give_away(interpreter, made, out)
     if any(identity in lists_before for identity in identities.within(made)) or _may_be_again(interpreter, made, index):

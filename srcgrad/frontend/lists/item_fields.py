@@ -26,7 +26,7 @@ from ..arithmetic import cast
 from ..array_values import ArrayValue, whole
 from ..values import Items, Scalar, Static, TupleValue
 from . import common_lengths, item_names, item_views, list_parts, list_types, put_in_rows, shared_items
-from .item_fields_known import OtherNumbers
+from .item_fields_known import OtherNumbers, Put
 
 if TYPE_CHECKING:
     from ..interpret import Interpreter
@@ -67,22 +67,25 @@ def _is_the_same(part: Any, value: Any) -> bool:
     return identities.is_same_list(part, value)
 
 
-def _widened(interpreter: Interpreter, owner: TupleValue, k: int, part: Any, value: Any) -> None:
-    """The kind of number that a part gets has to be that which it has from the beginning."""
+def _widened(interpreter: Interpreter, rows: Array, owner: TupleValue, k: int, part: Any, value: Any) -> None:
+    """The kind of number that a part gets has to be that which it has from the beginning, wherever it is put in."""
     _check_kind(interpreter, owner.kind.keys[k], part, value)
     own = ScalarType(part.dtype, isinstance(part, Scalar) and part.weak)
     new = joined_numbers.common_place((own, ScalarType(value.dtype, isinstance(value, Scalar) and value.weak)))
     if new == own:
         return
-    name = (owner.kind, owner.kind.keys[k])
-    known = interpreter.build.fields.kinds.get(name)
-    new = new if known is None else joined_numbers.common_place((known, new))
-    if new == known or (interpreter.build.fields.are_kinds_kept and part.dtype != value.dtype):
-        interpreter.build.refuse(
+    name, build = (owner.kind, owner.kind.keys[k]), interpreter.build
+    kinds, places = build.fields.kinds, build.fields.put_at.get(build.root(rows), frozenset())
+    new = joined_numbers.common_place((new, *(kinds[name, p] for p in (*places, None) if (name, p) in kinds)))
+    other: list[Put | None] = [place for place in places if kinds.get((name, place)) != new]
+    if not other and kinds.get((name, None)) != new:
+        other = [None]
+    if not other or (build.fields.are_kinds_kept and part.dtype != value.dtype):
+        build.refuse(
             f"{owner.kind.keys[k]} of an object that is an item of a list becomes a number of another kind",
             "let it begin as one of that kind:  0.0",
         )
-    raise OtherNumbers(name, new)
+    raise OtherNumbers(name, other, new)
 
 
 def _check_kind(interpreter: Interpreter, key: Any, part: Any, value: Any) -> None:
@@ -104,7 +107,7 @@ def _store_number(
     interpreter: Interpreter, rows: Array, owner: TupleValue, k: int, part: Scalar, value: Scalar
 ) -> None:
     build = interpreter.build
-    _widened(interpreter, owner, k, part, value)
+    _widened(interpreter, rows, owner, k, part, value)
     build.check_fresh(value.expr)
     (load,) = loads(part.expr)
     list_parts.refuse_inexact(build, ArrayValue((), value.expr), rows)
@@ -117,7 +120,7 @@ def _store_array(
     interpreter: Interpreter, rows: Array, owner: TupleValue, k: int, part: ArrayValue, value: ArrayValue
 ) -> None:
     build = interpreter.build
-    _widened(interpreter, owner, k, part, value)
+    _widened(interpreter, rows, owner, k, part, value)
     build.check_fresh(value.element)
     new = common_lengths.with_lengths(build, value, part.dims)
     list_parts.refuse_inexact(build, new, rows)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from ..statements import Statements
 
 Field = tuple[Any, Any]  # of which kind of object, and its name
+Put = tuple[Any, ...]  # where a program puts an object into a list: the places of all calls under way, and that
+Numbers = dict[tuple[Field, Put | None], ScalarType]  # of objects that are put there, or anywhere
 ANY_FIELD: Field = (None, None)
 
 
@@ -27,8 +29,8 @@ class Shared(Exception):
 class OtherNumbers(Exception):
     """A part of objects in lists gets a number of another kind than it had, and needs room for it from the start."""
 
-    def __init__(self, part: Field, kind: ScalarType) -> None:
-        self.part, self.kind = part, kind
+    def __init__(self, part: Field, places: Iterable[Put | None], kind: ScalarType) -> None:
+        self.found: Numbers = {(part, place): kind for place in places}
 
 
 @dataclass
@@ -53,7 +55,7 @@ class ItemFields:
     """
 
     are_views: bool = False
-    kinds: dict[Field, ScalarType] = field(default_factory=dict)
+    kinds: Numbers = field(default_factory=dict)
     shared: set[Field] = field(default_factory=set)  # whose arrays may have other names, or be those of other objects
     are_kinds_kept: bool = False  # no part gets another kind of number
     own: set[Field] = field(default_factory=set)  # whose arrays were written in their places, and had none
@@ -61,6 +63,7 @@ class ItemFields:
     are_read: bool = False  # are there objects in lists at all?
     rows: set[str] = field(default_factory=set)  # memory that views are read from
     kinds_in: dict[str, frozenset[Any]] = field(default_factory=dict)  # of the objects in such memory
+    put_at: dict[str, frozenset[Put]] = field(default_factory=dict)  # where these are put there
     held_twice: set[Any] = field(default_factory=set)  # kinds of objects that may be in a list more than once
     of_one_array: set[Any] = field(default_factory=set)  # kinds of objects of which several may have one array
     changed: set[str] = field(default_factory=set)  # memory of which a part of an item was given another value
@@ -109,6 +112,9 @@ class ItemFields:
         for loop in self.ahead[-1:]:
             loop.put.add(target)
 
+    def note_put(self, root: str, places: Iterable[Put]) -> None:
+        self.put_at[root] = self.put_at.get(root, frozenset()).union(places)
+
     def note_looked_up(self, name: str) -> None:
         self.count_of_looks += 1
         self.looked_up[name] = self.count_of_looks
@@ -147,7 +153,7 @@ class FieldsLearnt:
 
     def __init__(self) -> None:
         self.are_views = False
-        self.kinds: dict[Field, ScalarType] = {}
+        self.kinds: Numbers = {}
         self.shared: set[Field] = set()
         self.are_kinds_kept = False
 
@@ -158,7 +164,7 @@ class FieldsLearnt:
         if isinstance(found, Shared):
             self.shared |= found.parts
         else:
-            self.kinds[found.part] = found.kind
+            self.kinds |= found.found
 
     def helps(self, fields: ItemFields, problem: SrcgradError) -> bool:
         """Is it worth another try, in which what is read of objects in lists is looked up anew each time?

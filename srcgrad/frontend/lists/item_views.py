@@ -25,6 +25,7 @@ from ..values import Items, Layout, Scalar, TupleValue
 
 if TYPE_CHECKING:
     from ..interpret import Interpreter
+    from .item_fields_known import Put
 
 
 def is_object(kind: Any) -> bool:
@@ -36,8 +37,14 @@ def kind_of_part(interpreter: Interpreter, owner: TupleValue, k: int, own: Scala
     """The kind of number that a part of an object is, in a list of run-time length."""
     if not is_object(owner.kind):
         return own
-    later = interpreter.build.fields.kinds.get((owner.kind, owner.kind.keys[k]))
-    return own if later is None else joined_numbers.common_place((own, later))
+    part, kinds = (owner.kind, owner.kind.keys[k]), interpreter.build.fields.kinds
+    later = [kinds[part, place] for place in (_place(interpreter), None) if (part, place) in kinds]
+    return joined_numbers.common_place((own, *later)) if later else own
+
+
+def _place(interpreter: Interpreter) -> Put:
+    """Where the program puts an object into a list."""
+    return (*(frame.called_at for frame in interpreter.frames), interpreter.build.span)
 
 
 def kinds_in(layout: Any) -> Iterator[Any]:
@@ -52,6 +59,12 @@ def kinds_in(layout: Any) -> Iterator[Any]:
 def note_kinds(interpreter: Interpreter, rows: Array, layout: Any) -> None:
     """Items that lie so are put into these rows."""
     interpreter.build.fields.kinds_in[interpreter.build.root(rows)] = frozenset(kinds_in(layout))
+
+
+def note_put(interpreter: Interpreter, rows: Array, layout: Any) -> None:
+    """The same, of the item that is at hand."""
+    note_kinds(interpreter, rows, layout)
+    interpreter.build.fields.note_put(interpreter.build.root(rows), [_place(interpreter)])
 
 
 def _may_be_none(layout: Any) -> bool:

@@ -117,12 +117,19 @@ def note_joined(interpreter: Interpreter, rows: Array, value: Items, inner: Any)
     if list_parts.is_flagged(inner) and not list_parts.is_flagged(value.inner):
         more = more.behind(list_parts.FLAG)
     _note(build, rows, inner, _known_of_rows(build, rows).beside(more))
+    _note_put_as(build, rows, value)
 
 
 def note_part(interpreter: Interpreter, rows: Array, value: Items, is_whole: bool = False) -> None:
     """These rows are a copy of some items of a list."""
     found = known(interpreter, value)
     _note(interpreter.build, rows, value.inner, found if is_whole else found.some())
+    _note_put_as(interpreter.build, rows, value)
+
+
+def _note_put_as(build: Builder, rows: Array, value: Items) -> None:
+    """Objects in a list have been put into it where they are put into these rows."""
+    build.fields.note_put(build.root(rows), build.fields.put_at.get(build.root(value.rows), ()))
 
 
 def note_at_head(interpreter: Interpreter, value: Items, whose: object, found: dict[object, ItemTypes]) -> None:

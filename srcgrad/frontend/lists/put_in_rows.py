@@ -177,7 +177,7 @@ def _put_parts(
     if layout.kind is optional.OPTIONAL:
         item = optional.as_optional(item, item)
     build.in_items.add(build.root(rows))
-    item_views.note_kinds(interpreter, rows, layout)
+    item_views.note_put(interpreter, rows, layout)
     for part in (*identities.parts_within(item), item):
         shared_items.give_away(interpreter, part, rows)
     place = build.capture(place, "k")
