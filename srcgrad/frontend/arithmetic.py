@@ -26,6 +26,7 @@ from ..ir.expressions import (
     Expr,
     Load,
     either,
+    is_inexact,
     negated,
     part_of,
     select,
@@ -33,6 +34,7 @@ from ..ir.expressions import (
 from ..ir.nodes import Conform, If, Raise, View
 from ..ir.types import ScalarType
 from ..ir.walk import children, is_constant, loads, rewrite, subexpressions
+from ..rules.costs import cost
 from ..rules.names import UFUNCS
 from .array_values import ArrayValue, computed, whole
 from .builder import Builder
@@ -62,6 +64,7 @@ TAKE_COMPLEX = frozenset((
     "tanh", "arcsinh", "arccosh", "arctanh", "eq", "ne", "isnan", "isinf", "isfinite",
 ))  # fmt: skip
 HALF = np.dtype(np.float16)  # of integers of 8 bits and bools; Numba has no arithmetic in it
+NOT_CHEAP = 4  # additions: a quotient, and what takes longer
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 
 
@@ -278,7 +281,23 @@ def broadcast(builder: Builder, values: Sequence[Any]) -> tuple[tuple[Expr, ...]
     """
     arrays = [v for v in values if isinstance(v, ArrayValue)]
     dims = common_dims(builder, [a.dims for a in arrays])
-    return dims, [element_under(builder, v, dims) for v in values]
+    return dims, [element_under(builder, _once(builder, v, dims), dims) for v in values]
+
+
+def _once(builder: Builder, value: Any, dims: tuple[Expr, ...]) -> Any:
+    """What is not cheap, and is stretched to more rows, is computed for one of them: x * np.sin(w).
+
+    (Of what is stretched along rows, the loop along a row computes nothing again.)
+    """
+    if not isinstance(value, ArrayValue) or isinstance(value.element, Load) or builder.for_kernels or builder.again:
+        return value
+    own = (*((affine.ONE,) * (len(dims) - value.ndim)), *value.dims)
+    varies = [axis for axis, length in enumerate(own) if not is_constant(length, 1)]
+    stretched = (a for a, n in enumerate(dims) if is_constant(own[a], 1) and not is_constant(n, 1))
+    if not any(axis < other for axis in stretched for other in varies):
+        return value
+    calls = (node for node in subexpressions(value.element) if isinstance(node, Call) and is_inexact(node.dtype))
+    return builder.kept(value) if any(cost(call) >= NOT_CHEAP for call in calls) else value
 
 
 def common_dims(builder: Builder, shapes: Sequence[tuple[Expr, ...]]) -> tuple[Expr, ...]:

@@ -1,4 +1,4 @@
-"""Numbers to which arrays were reduced, found again where nothing was written since.
+"""Numbers and arrays to which arrays were reduced, found again where nothing was written since.
 
 (x - x.min()) / (x.max() - x.min())    →    bottom, top = …
                                             (x - bottom) / (top - bottom)
@@ -38,11 +38,11 @@ class ReducedBefore:
     def __init__(self) -> None:
         self._found: dict[Reduction, tuple[Any, list[Stmt]]] = {}
 
-    def get(self, what: Reduction, block: list[Stmt]) -> Var | None:
+    def get(self, what: Reduction, block: list[Stmt]) -> Var | Array | None:
         found, place = self._found.get(what, (None, None))
         return found if place is block else None
 
-    def note(self, what: Reduction, found: Var, block: list[Stmt], mutable: Set[Any]) -> None:
+    def note(self, what: Reduction, found: Var | Array, block: list[Stmt], mutable: Set[Any]) -> None:
         """It is found, once for all if what it is made of stays what it is."""
         if mutable.isdisjoint(what.parts):
             self._found[what] = found, block

@@ -18,6 +18,7 @@ from ...ir.expressions import (
     BOOL,
     FLOAT64,
     INT64,
+    Array,
     Axis,
     Call,
     Const,
@@ -86,13 +87,16 @@ class Reduction:
             self.builder.uncertain.add(array.name)
         return Load(array, tuple(Axis(k) for k in range(len(self.kept))))
 
-    def known(self, op: str, dtype: np.dtype) -> Var | None:
-        """The same number, where it was found before."""
-        return self.builder.reduced.get(self._what(op, dtype), self.builder.block)
+    def known(self, op: str, dtype: np.dtype, only_read: bool = False) -> Var | Load | None:
+        """The same number, where it was found before; or the array, for who makes something else of it at once."""
+        found = self.builder.reduced.get(self._what(op, dtype), self.builder.block)
+        if isinstance(found, Array):
+            return Load(found, tuple(Axis(k) for k in range(len(self.kept)))) if only_read else None
+        return found
 
     def note(self, op: str, target: Var | Load) -> None:
-        if isinstance(target, Var):
-            self.builder.reduced.note(self._what(op, target.dtype), target, self.builder.block, self.builder.mutable)
+        found = target if isinstance(target, Var) else target.array
+        self.builder.reduced.note(self._what(op, target.dtype), found, self.builder.block, self.builder.mutable)
 
     def _what(self, op: str, dtype: np.dtype) -> reduced_before.Reduction:
         return reduced_before.Reduction(op, dtype, tuple(self.axes), self.value.dims, self.value.element)
@@ -128,7 +132,14 @@ class Reduction:
         self.builder.emit(If(empty, (Raise("ValueError", message),)))
 
 
-def total(builder: Builder, value: ArrayValue, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
+def total(
+    builder: Builder,
+    value: ArrayValue,
+    axis: Any = None,
+    keepdims: bool = False,
+    dtype: Any = None,
+    only_read: bool = False,
+) -> Any:
     """np.sum"""
     out = dtype or np.add.reduce(np.empty(0, value.dtype)).dtype
     refuse_to_drop(builder, value, out)
@@ -137,7 +148,7 @@ def total(builder: Builder, value: ArrayValue, axis: Any = None, keepdims: bool 
     if value.ndim == 0:
         return Scalar(value.element)
     job = Reduction(builder, value, axis, keepdims)
-    known = job.known("add", out)
+    known = job.known("add", out, only_read)
     if known is not None:
         return job.result(known)
     target = job.start(out, Const(out.type(0).item(), out), "s")
@@ -154,7 +165,7 @@ def total(builder: Builder, value: ArrayValue, axis: Any = None, keepdims: bool 
 def mean(builder: Builder, value: ArrayValue, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
     """np.mean"""
     out = dtype or (value.dtype if is_inexact(value.dtype) else FLOAT64)
-    summed = total(builder, value, axis, keepdims, out)
+    summed = total(builder, value, axis, keepdims, out, only_read=True)
     count = affine.product(tuple(value.dims[k] for k in axes_of(builder, value, axis)))
     return elementwise(builder, "div", (summed, Scalar(cast(count, out))))
 
