@@ -138,7 +138,7 @@ def turned(x):
         (lambda x: scipy.sparse.diags([x], [0]) @ x, "scipy.sparse.diags", "solve_banded"),
         (lambda x: scipy.sparse.csr_matrix(np.diag(x)) @ x, "scipy.sparse.csr_matrix", "hand it in"),
         (turned, "scipy.spatial.transform.Rotation.from_rotvec", "np.sin(angle) * k"),
-        (lambda x: {i: x * t for i, t in enumerate(x)}[0], "the keys of a dict", "an array or a list"),
+        (lambda x: {i: x * t for i, t in enumerate(x)}[0], "the keys of a dict", "that f reads from outside"),
     ],
 )
 def test_what_to_write_instead(function: Callable[..., Any], name: str, instead: str) -> None:
