@@ -193,7 +193,8 @@ def _keyed(value: Any) -> tuple[Any, list[Any]] | None:
     names, group = tuple(held), RecordKind(kind, tuple(held))
     fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
     # (a dataclass may hold more than its fields, of which it depends on the value whether it is a part)
-    if names == tuple(getattr(value, "__dict__", ())) and len(names) == len(fields or names):
+    is_all = names == tuple(getattr(value, "__dict__", ())) and len(names) == len(fields or names)
+    if is_all and not _slots(kind):  # (a slot may be empty now, and not in the next one)
         _RECORDS.setdefault(kind, {})[names] = group
     return group, list(held.values())
 

@@ -132,3 +132,60 @@ def test_a_name_that_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     check_grad(grad(function, jit=False), x, w, u)
     by_python = grad(function, jit=False).backward(x, w, w)
     assert_close(list(grad(function).backward(x, w, w)), list(by_python), 1e-13, "one matrix for two names")
+
+
+def rescaled(x, w, kind):
+    h = np.tanh(x * w)
+    if kind == 1:
+        m = np.mean(h)
+        spread = np.sqrt(np.mean((h - m) ** 2) + 1e-3)
+        h = (h - m) / spread
+    elif kind == 2:
+        top = np.max(np.abs(h)) + 0.1
+        h = h / top
+    out = np.zeros(h.shape[0])
+    for i in range(h.shape[0]):
+        v = h[i]
+        out[i] = v * np.exp(-v * v) if v > 0.0 else np.sin(v)
+    if kind == 1:
+        out = out * spread + m
+    elif kind == 2:
+        out = out * top
+    return out
+
+
+def by_kinds(x, w, kinds):
+    for k in range(1):
+        x = rescaled(x, w, kinds[0])
+    x = rescaled(x, w, kinds[1])
+    x = rescaled(x, w, kinds[2])
+    x = rescaled(x, w, kinds[3])
+    return np.sum(x * x)
+
+
+@pytest.mark.parametrize("kinds", [[0, 1, 2, 0], [1, 1, 1, 1], [2, 0, 0, 1]])
+def test_what_some_ways_do_not_set_is_handed_to_nobody(kinds: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repeated, "LONG", 0)
+    x, w = np.cos(np.arange(4.0)), np.linspace(0.3, 1.2, 4)
+    for least in (3, 10, 30):
+        monkeypatch.setattr(repeated, "LEAST", least)
+        check_grad(grad(by_kinds, jit=False), x, w, np.array(kinds))
+
+
+def two_tables(x, w, first, second):
+    a, s = np.zeros(3), 0.0
+    for i in range(3):
+        a[i] = np.sin(x[first[i]]) * x[i] + s
+        s = s * 0.5 + a[i]
+    b, r = np.zeros(3), s
+    for i in range(3):
+        b[i] = np.sin(w[second[i]]) * w[i] + r
+        r = r * 0.5 + b[i]
+    return s * r
+
+
+def test_an_error_names_its_own_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repeated, "LONG", 0)
+    monkeypatch.setattr(repeated, "LEAST", 4)
+    with pytest.raises(IndexError, match=r"w\[second\[i\]\]"):
+        grad(two_tables).backward(np.arange(3.0), np.arange(4.0), np.array([0, 1, 2]), np.array([0, 1, 7]))

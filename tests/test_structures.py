@@ -555,3 +555,18 @@ def test_what_a_dataclass_holds_beside_its_fields() -> None:
     assert f(other, X) == 31.0
     layer.cache = {}  # type: ignore[attr-defined]
     assert f(layer, X) == 14.0
+
+
+class Slotted:
+    __slots__ = ("a",)
+
+
+class WithMore(Slotted):
+    pass
+
+
+def test_a_slot_that_was_empty_before() -> None:
+    f = grad(lambda o, x: np.sum(x * o.b) * (o.a if hasattr(o, "a") else 10.0), jit=False)
+    first, second = WithMore(), WithMore()
+    first.b, second.b, second.a = 2.0, 2.0, 3.0  # type: ignore[attr-defined]
+    assert [f(o, X) for o in (first, second, first)] == [120.0, 36.0, 120.0]

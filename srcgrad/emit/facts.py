@@ -86,7 +86,7 @@ def facts_about(definitions: Sequence[ast.stmt], lines: Iterator[tuple[int, int]
             apart |= {(line, first) for line in range(first, end + 1)}
         unchecked = _of_all(origin, lambda place: not place.checked)
         known = _of_all(origin, counts_upwards)
-        where = error_place(span) if function.info.boundscheck and _may_be_outside(origin) else ""
+        where = error_place(span) if function.info.boundscheck and may_be_outside(origin) else ""
         is_free = isinstance(origin, AddTo) and origin.reorder
         for line in range(first, last + 1):
             inside |= {(line, name) for name in unchecked}
@@ -175,7 +175,7 @@ def _printed(
         yield from inside
 
 
-def _may_be_outside(stmt: Stmt) -> bool:
+def may_be_outside(stmt: Stmt) -> bool:
     found = (load for expr in expressions(stmt) for load in loads(expr))
     picks = isinstance(stmt, View) and isinstance(stmt.how, Subscript)
     return picks or any(load.checked for load in (*found, *_element_written(stmt)))

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from ..analysis.live_names import PLAIN, perhaps_set_by, set_by, wanted, wanted_by
+from ..errors import place as error_place
 from ..ir.expressions import Array, Dim, Expr, Var
 from ..ir.info import OUTSIDE, memory_of
 from ..ir.names import RESERVED
@@ -42,11 +43,13 @@ from ..ir.nodes import (
 )
 from ..ir.rename import with_names
 from ..ir.walk import remembered, statements
+from .facts import may_be_outside
 from .lending import Called
 
 LONG = 200  # statements, with those inside them: a shorter program is as it is
 LEAST = 30  # of a part that is worth a function
 PHASES = 3  # of what goes round and round: where it may begin
+TRIES = 60  # runs that are looked at: of a long text that is all alike there are thousands
 
 Names = tuple[str, ...]
 
@@ -101,9 +104,9 @@ class _Search:
         sizes = [len(statements((stmt,))) for stmt in self.body]
         before = [0, *accumulate(sizes)]
         best: _Found | None = None
-        crossings = self.crossings()
+        crossings, known = self.crossings(), self.known()
         runs = sorted(self.runs(before), key=lambda run: before[run[0]] - before[run[1]])
-        for start, stop, apart in runs:
+        for start, stop, apart in runs[:TRIES]:
             length = min(stop - start, apart)
             if best is not None and before[stop] - before[start] <= best.saved:
                 break  # no run that comes behind saves more
@@ -112,11 +115,21 @@ class _Search:
                 places = range(first, end - length + 1, length)
                 return -len(places), sum(crossings[place] for place in places)
 
-            for first in heapq.nsmallest(PHASES, range(start, stop - length + 1), key=handed_on):
-                found = self.part(first, length, before)
+            phases = range(start, min(stop - length, start + length) + 1)
+            for first in heapq.nsmallest(PHASES, phases, key=handed_on):
+                found = self.part(first, length, before, known)
                 if found is not None and (best is None or _rank(found) > _rank(best)):
                     best = found
         return best
+
+    def known(self) -> dict[str, int]:
+        """Behind which statement a name is set, whatever way the program has come."""
+        out: dict[str, int] = {param.name: -1 for param in self.program.params}
+        for at, stmt in enumerate(self.body):
+            sets = {out.name for out in stmt.outs} if isinstance(stmt, Called) else set_by(stmt)
+            for name in sets:
+                out.setdefault(name, at)
+        return out
 
     def crossings(self) -> list[int]:
         """How many names are spoken of both ahead of a statement and from it on."""
@@ -130,17 +143,20 @@ class _Search:
             change[places[-1] + 1] -= 1
         return [*accumulate(change)]
 
-    def runs(self, before: list[int]) -> Iterator[tuple[int, int, int]]:
-        """Statements from one to another, of the same kinds as those so far behind them."""
+    def runs(self, before: list[int]) -> list[tuple[int, int, int]]:
+        """Statements from one to another, of the same kinds as those so far behind them: those of the longest runs."""
         kinds = np.array(self.kinds)
+        found: list[tuple[int, int, int, int]] = []
         for apart in range(1, len(kinds)):
             same = np.concatenate(([False], kinds[:-apart] == kinds[apart:], [False]))
             ends = np.flatnonzero(same[1:] != same[:-1])
             for start, stop in zip(ends[::2].tolist(), ends[1::2].tolist(), strict=True):
-                if before[stop] - before[start] >= LEAST:
-                    yield from (
-                        (a, b, apart) for a, b in self.cut(start, stop, apart) if before[b] - before[a] >= LEAST
-                    )
+                size, unit = before[stop] - before[start], before[min(stop, start + apart)] - before[start]
+                if size >= LEAST and 2 * unit >= LEAST:
+                    found.append((size, start, stop, apart))
+        longest = heapq.nlargest(TRIES, found)
+        cut = ((a, b, apart) for _, start, stop, apart in longest for a, b in self.cut(start, stop, apart))
+        return [(a, b, apart) for a, b, apart in cut if before[b] - before[a] >= LEAST]
 
     def cut(self, start: int, stop: int, apart: int) -> Iterator[tuple[int, int]]:
         """The run in pieces in each of which a name always stands for the same other name."""
@@ -155,7 +171,7 @@ class _Search:
             back |= ((y, x) for x, y in pairs)
         yield start, stop
 
-    def part(self, first: int, length: int, before: list[int]) -> _Found | None:
+    def part(self, first: int, length: int, before: list[int], known: dict[str, int]) -> _Found | None:
         size = before[first + length] - before[first]
         if size < LEAST:
             return None
@@ -184,6 +200,8 @@ class _Search:
         given = tuple(k for k, name in enumerate(names) if name in wants)
         if any(names[k] not in surely | wants for k in made) or len(made) + len(given) > size:
             return None
+        if any(known.get(own[k], place) >= place for place, own in zip(places, each, strict=True) for k in given):
+            return None  # a call reads all that it hands over, whichever way the part then goes
         return _Found(places, each, length, (len(places) - 1) * size, given, made)
 
     def named(self, first: int, length: int) -> tuple[Names, list[tuple[int, ...]]]:
@@ -269,7 +287,8 @@ def _shape(stmt: Stmt) -> tuple[Any, Names]:
     if not all(isinstance(s, PLAIN) and _is_of_its_own(s) for s in statements((stmt,))):
         return id(stmt), ()
     names: dict[str, int] = {}
-    return _numbered(stmt, names), tuple(names)
+    checked = (s.span or stmt.span for s in statements((stmt,)) if may_be_outside(s))
+    return (_numbered(stmt, names), *map(error_place, checked)), tuple(names)  # an error names the place
 
 
 def _is_of_its_own(stmt: Stmt) -> bool:
