@@ -95,3 +95,21 @@ def test_unchecked() -> None:
     """Nothing is asked for, nor said, where the caller has chosen so."""
     compiled = grad(added, wrt="x", boundscheck=False)
     np.testing.assert_array_equal(compiled.backward(X, np.array([0, 2, -1]), v=np.ones(3)), 2.0 * X)
+
+
+def with_a_diagonal(x: Any, n: Any) -> Any:
+    total = 0.0
+    a = np.outer(x, x)
+    np.fill_diagonal(a, 1.0)
+    for i in range(n):
+        for j in range(n):
+            total += a[i, j] * x[j]
+    return total
+
+
+def test_no_check_asks_what_is_known() -> None:
+    """That is: what never fails, or was asked before."""
+    f = grad(with_a_diagonal, jit=False)
+    text = f.source(X, 3)
+    checks = [line.strip() for line in text.splitlines() if line.strip().startswith("if ")]
+    assert len(set(checks)) == len(checks)

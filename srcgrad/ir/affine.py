@@ -160,18 +160,47 @@ def _never_negative(expr: Expr) -> bool:
     match expr:
         case Dim() | Axis() | Call(op="wrap_low" | "wrap_high"):
             return True
-        case Call(op="maximum", args=(x, y)):
+        case Call(op="maximum" | "max", args=(x, y)):
             return _never_negative(x) or _never_negative(y) or is_at_least(x, 0) or is_at_least(y, 0)
+        case Call(op="minimum" | "min", args=(x, y)):
+            return is_at_least(x, 0) and is_at_least(y, 0)
         case Call(op="mul", args=(x, y)):
             lead = difference(x, y)  # n (n + 1) is not negative, whatever n is
             return (is_at_least(x, 0) and is_at_least(y, 0)) or (lead is not None and abs(lead) <= 1)
         case Call(op="rshift", args=(x, Const())):
             return is_at_least(x, 0)
+        case Call(op="floordiv", args=(x, Const(value=by))):
+            return by > 0 and is_at_least(x, 0)
         case Call(op="select", args=(_, x, y)):
             return is_at_least(x, 0) and is_at_least(y, 0)
         case Const(value=value):
             return value >= 0
     return False
+
+
+@lru_cache(maxsize=65536)
+def decided(op: str, x: Expr, y: Expr) -> bool | None:
+    """What a comparison of whole numbers comes to, where that is known."""
+    match op:
+        case "lt":
+            return _is_at_least_or_not(sub(y, x), 1)
+        case "le":
+            return _is_at_least_or_not(sub(y, x), 0)
+        case "gt":
+            return _is_at_least_or_not(sub(x, y), 1)
+        case "ge":
+            return _is_at_least_or_not(sub(x, y), 0)
+        case "eq" | "ne":
+            if difference(x, y) == 0:
+                return op == "eq"
+            return op == "ne" if is_at_least(sub(x, y), 1) or is_at_least(sub(y, x), 1) else None
+    return None
+
+
+def _is_at_least_or_not(x: Expr, bound: int) -> bool | None:
+    if is_at_least(x, bound):
+        return True
+    return False if is_at_least(sub(ZERO, x), 1 - bound) else None
 
 
 def is_left_by_a_slice(expr: Expr) -> bool:

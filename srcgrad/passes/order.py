@@ -116,6 +116,7 @@ from .reverse_mode.simplify import simplify
 from .reverse_mode.skip_zeros import skip_zeros
 from .reverse_mode.zeros_chosen import zeros_chosen
 from .scalar_arrays import scalar_arrays
+from .settle_checks import settle_checks
 from .share import share
 from .share_lookups import share_lookups
 from .slice_ends import slice_ends
@@ -246,6 +247,7 @@ BYTECODE: tuple[Pass, ...] = (
     name_squares,  # an inner loop does not find anew where a row of a packed triangle begins
     name_choices,  # no array waits on Python's stack while a condition branches
     name_lengths,  # what the user calls what a slice leaves of an axis
+    settle_checks,  # behind all that makes checks: those that never fail, or were made before
 )
 ANY_ORDER_ON_A_GPU: tuple[Pass, ...] = (
     scalar_arrays,  # steps that a table has are known

@@ -12,7 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...ir.expressions import BOOL, Call, Const, Expr, Old
+from ...ir.affine import decided
+from ...ir.expressions import BOOL, INT64, Call, Const, Expr, Old
 from ...ir.nodes import Function, Stmt, Sweep
 from ...ir.walk import blocks, children, map_expressions, rebuild, with_blocks
 from ...rules.names import UFUNCS
@@ -83,15 +84,28 @@ def simpler(expr: Expr) -> Expr:
             op in UFUNCS and expr.dtype.kind == "f" and all(isinstance(a, Const) for a in args)
         ):
             return _folded(expr)
-    return expr
+    return of_whole_numbers(expr)
 
 
 def settled(expr: Expr) -> Expr:
-    """A choice by a condition that has become known."""
+    """A choice by a condition that has become known; the user's other arithmetic stays as it is written."""
     match expr:
         case Call(op="ne", args=(Const(value=x), Const(value=y))):
             return Const(x != y, BOOL)
-    return simpler(expr) if isinstance(expr, Call) and expr.op in ("select", "not") else expr
+        case Call(op="select" | "not" | "and" | "or"):
+            return simpler(expr)
+    return of_whole_numbers(expr)
+
+
+def of_whole_numbers(expr: Expr) -> Expr:
+    """Comparisons that come out one way whatever the lengths are, and sums with nothing."""
+    match expr:
+        case Call(op=op, args=(x, y), dtype=dtype) if dtype == BOOL and x.dtype == y.dtype == INT64:
+            known = decided(op, x, y)
+            return expr if known is None else Const(known, BOOL)
+        case Call(op="add" | "sub", args=(x, Const(value=0))) | Call(op="add", args=(Const(value=0), x)):
+            return x if expr.dtype == INT64 == x.dtype else expr
+    return expr
 
 
 def _folded(expr: Call) -> Expr:
