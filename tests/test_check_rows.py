@@ -109,3 +109,20 @@ def test_the_same_without_the_pass() -> None:
             want = grad(f, cache=False, jit=False).source(*args)
         assert ("_inside" in grad(f).source(*args)) == (f is not changed_on_the_way)
         assert "_inside" not in want
+
+
+def rolled(u, steps):
+    for _ in range(steps):
+        u = u + 0.1 * (np.roll(u, 1, axis=1) - np.roll(u, -1, axis=1)) * np.roll(u, 1, axis=0)
+    return np.sum(u * u)
+
+
+@pytest.mark.parametrize("shape", [(4, 5), (1, 1), (3, 0)])
+def test_the_index_of_a_loop_is_inside_and_so_is_what_is_rolled(shape: tuple[int, int]) -> None:
+    u = RNG.standard_normal(shape)
+    f = grad(rolled, jit=False)
+    text = f.source(u, 3)
+    assert "BoundsError" not in text and "_inside" not in text
+    assert text.count("1 % ") == 3  # of 1 by rows, and of 1 and -1 by columns: ahead of the steps
+    assert f(u, 3) == rolled(u, 3)
+    check_grad(f, u, 3)

@@ -153,6 +153,9 @@ def same(x: Expr, y: Expr) -> bool:
 def is_at_least(x: Expr, bound: int) -> bool:
     """Provably x >= bound: lengths are never negative."""
     terms, constant = affine(x)
+    match terms:
+        case ((Call(op="maximum" | "max", args=(y, z)), 1),) if constant < bound:
+            return is_at_least(y, bound - constant) or is_at_least(z, bound - constant)
     return constant >= bound and all(c > 0 and _never_negative(t) for t, c in terms)
 
 

@@ -10,13 +10,13 @@ It is looked up, mostly: the row of a matrix.  A check in every iteration stops 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
 
 from ..analysis.effects import effects
 from ..analysis.known_here import arrays_made
-from ..analysis.lengths import lengths_of
+from ..analysis.lengths import lengths_of, steps_by_one
 from ..analysis.meetings import runs_along
 from ..errors import place
 from ..ir import affine
@@ -54,20 +54,22 @@ class _Checker:
         self.lengths = lengths_of(function)
         self.found = False
 
-    def block(self, block: Block) -> Block:
+    def block(self, block: Block, around: tuple[For, ...] = ()) -> Block:
         out: list[Stmt] = []
         for stmt in block:
             if blocks(stmt) and not isinstance(stmt, Rule):
-                stmt = with_blocks(stmt, tuple(self.block(b) for b in blocks(stmt)))
-            out += self.checked_ahead(stmt) if isinstance(stmt, For) else [stmt]
+                loops = (*around, stmt) if isinstance(stmt, For) else around
+                stmt = with_blocks(stmt, tuple(self.block(b, loops) for b in blocks(stmt)))
+            out += self.checked_ahead(stmt, around) if isinstance(stmt, For) else [stmt]
         return tuple(out)
 
-    def checked_ahead(self, loop: For) -> list[Stmt]:
+    def checked_ahead(self, loop: For, around: tuple[For, ...]) -> list[Stmt]:
         if not _may_stop_early(loop):
             return [loop]
         whole, same = loop, self.looked_up_again(loop)
         loop = replace(loop, body=tuple(stmt for stmt in loop.body if stmt not in same)) if same else loop
-        chosen = dict.fromkeys(self.chosen(loop))
+        outer = {each.index: each for each in around}
+        chosen = dict.fromkeys(choice for choice in self.chosen(loop) if not self.is_inside(*choice, outer))
         if not chosen:
             return [whole]
         self.found = True
@@ -91,6 +93,16 @@ class _Checker:
         guard = If(both(runs, any_outside), (Raise("BoundsError", message),), span=loop.span)
         body = rewrite_block(loop.body, lambda stmt: (self.with_rows(stmt, rows),))
         return [*lookups, guard, *inside, replace(loop, body=body)]
+
+    def is_inside(self, length: Expr, part: Expr, outer: Mapping[Var, For]) -> bool:
+        """Is it the index of a loop around that does not leave the axis?"""
+        if not isinstance(part, Var) or part not in outer or not steps_by_one(outer[part]):
+            return False
+        start, stop = outer[part].start, outer[part].stop
+        if not affine.same(outer[part].step, affine.ONE):
+            start, stop = affine.add(stop, affine.ONE), affine.add(start, affine.ONE)
+        stop, length = (affine.maximum(self.lengths.said(end), affine.ZERO) for end in (stop, length))
+        return affine.is_at_least(start, 0) and affine.is_at_least(affine.sub(length, stop), 0)
 
     def looked_up_again(self, loop: For) -> list[Assign]:
         """Statements that look up one and the same index in every iteration."""

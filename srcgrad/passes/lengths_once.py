@@ -83,6 +83,10 @@ class _Once:
                     pass
                 case Call(op=op, dtype=dtype) if op in SURE and dtype in (INT64, BOOL):
                     pass
+                case Call(op="mod", args=(_, Call(op="maximum", args=(_, Const(value=1)))), dtype=dtype) if (
+                    dtype == INT64
+                ):
+                    pass  # by how much an axis is rolled
                 case _:
                     return False
         return True

@@ -382,6 +382,8 @@ class _Prover:
                 return scope.values[term]
             case Var() if term in scope.ranges:
                 return scope.ranges[term][0 if low else 1]
+            case Call(op="mod", args=(_, Call(op="maximum", args=(n, Const(value=1))))) if self.is_natural(n, scope):
+                return affine.ZERO if low else n  # where n is 0, so is the rest
             case Call(op="mod", args=(_, y)) if affine.is_at_least(y, 0):  # compiled, x % 0 is 0
                 return affine.ZERO if low else affine.sub(y, affine.ONE) if self.is_positive(y, scope) else None
             case Call(op="wrap_low" | "wrap_high", args=(_, y)):

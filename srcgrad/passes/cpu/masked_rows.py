@@ -1,8 +1,9 @@
 """Inner loops that may be short have a version that fills its last vector register partly.
 
     for i in range(n):                            for i in range(n):
-        for j in range(m):                  →         if m < 16:
-            y[i, j] = x[i, j] ** p[i]                     for j in range(m): …     (lanes behind the end are masked)
+        for j in range(m):                  →         # the same loop twice: …
+            y[i, j] = x[i, j] ** p[i]                 if m < 16:
+                                                          for j in range(m): …     (lanes behind the end are masked)
                                                       else:
                                                           for j in range(m): …
 
@@ -34,8 +35,9 @@ def _block(block: Block, lengths: Lengths, is_inside: bool) -> Block:
     out: list[Stmt] = []
     for stmt in block:
         if isinstance(stmt, For) and is_inside and _is_dear(stmt) and lengths.is_known_ahead(trips(stmt)):
-            stmt = _versions(stmt)
-        elif blocks(stmt):
+            out += _versions(stmt)
+            continue
+        if blocks(stmt):
             inside = is_inside or isinstance(stmt, (For, While))
             stmt = with_blocks(stmt, tuple(_block(part, lengths, inside) for part in blocks(stmt)))
         out.append(stmt)
@@ -62,13 +64,14 @@ def _is_dear(loop: For) -> bool:
     return dear not in ([], ["exp"], ["exp2"])
 
 
-def _versions(loop: For) -> Stmt:
+def _versions(loop: For) -> Block:
     runs = trips(loop)
     if isinstance(runs, Const):
-        return replace(loop, masked=runs.value < LONG and bool(runs.value % LANES))
+        return (replace(loop, masked=runs.value < LONG and bool(runs.value % LANES)),)
     if isinstance(runs, Call) and runs.op == "mul":
-        return loop
-    return If(compare("lt", runs, integer(LONG)), (replace(loop, masked=True),), (loop,), span=loop.span)
+        return (loop,)
+    both = If(compare("lt", runs, integer(LONG)), (replace(loop, masked=True),), (loop,), span=loop.span)
+    return Comment("the same loop twice: a short one is compiled for vector registers that it fills partly"), both
 
 
 __all__ = ["masked_rows"]
