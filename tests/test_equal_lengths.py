@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import random
+from operator import add, eq, floordiv, ge, gt, le, lt, mul, ne, neg, sub
+
 import numba
 import numpy as np
 import pytest
 from support import check_value_and_grad
 
 from srcgrad import BroadcastError, CotangentShapeError, grad
+from srcgrad.ir import affine
+from srcgrad.ir.expressions import INT64, Call, Const, Dim, Expr
 from srcgrad.runtime import absorb
 from srcgrad.testing import check_grad
 
@@ -387,8 +392,48 @@ def test_memory_that_leaves_a_loop_is_as_long_as_it_was_asked_to_be() -> None:
 def test_what_does_not_fit_is_not_added() -> None:
     """Cotangents of what a loop would have stretched that has not run."""
     compiled = numba.njit(lambda x_b, out_b: absorb(x_b, out_b))
-    for add in (absorb, compiled):
+    for into in (absorb, compiled):
         for n, m, want in ((1, 3, [3.0, 0.0, 0.0]), (2, 3, [0.0] * 3), (3, 2, [0.0] * 3), (3, 3, [0.0] * 3)):
             memory = np.zeros(3)
-            add(memory[:n], np.ones(m))
+            into(memory[:n], np.ones(m))
             np.testing.assert_array_equal(memory, want)
+
+
+def test_what_is_said_of_lengths_whatever_they_are() -> None:
+    """Comparisons that are decided, and the greater and the less of two, of random expressions."""
+    rng = random.Random(2)
+    n, m = Dim("x", 0), Dim("y", 0)
+    known = {"lt": lt, "le": le, "gt": gt, "ge": ge, "eq": eq, "ne": ne}
+    value = {"add": add, "sub": sub, "mul": mul, "neg": neg, "floordiv": floordiv, "minimum": min, "maximum": max}
+
+    def made(depth: int) -> Expr:
+        if depth == 0:
+            return rng.choice((n, m, affine.integer(rng.randint(-3, 3))))
+        x, y, k = made(depth - 1), made(rng.randrange(depth)), affine.integer(rng.randint(1, 3))
+        quotient = Call("floordiv", (x, k), INT64)
+        return rng.choice((quotient, affine.mul(k, x), affine.add(x, y), affine.sub(x, y), affine.minimum(x, y)))
+
+    def at(expr: Expr, lengths: dict[Expr, int]) -> int:
+        match expr:
+            case Call(op=op, args=args):
+                return value[op](*(at(arg, lengths) for arg in args))
+            case Const():
+                return int(expr.value)
+        return lengths[expr]
+
+    everywhere = [{n: i, m: j} for i in range(6) for j in (0, 1, 4)]
+    decided = 0
+    for _ in range(1500):
+        x, y = made(rng.randrange(4)), made(rng.randrange(4))
+        answers = {op: affine.decided(op, x, y) for op in known}
+        decided += sum(answer is not None for answer in answers.values())
+        for lengths in everywhere:
+            p, q = at(x, lengths), at(y, lengths)
+            assert all(answers[op] in (None, ask(p, q)) for op, ask in known.items()), (x, y)
+            assert at(affine.minimum(x, y), lengths) == min(p, q)
+            assert at(affine.maximum(x, y), lengths) == max(p, q)
+    assert decided > 1500
+    half, rest = (Call("floordiv", (affine.add(n, affine.integer(k)), affine.integer(2)), INT64) for k in (0, 1))
+    least = affine.minimum(n, m)
+    for x, y in ((half, n), (half, rest), (least, n), (affine.ZERO, least), (affine.ZERO, half)):
+        assert affine.decided("le", x, y)

@@ -194,3 +194,54 @@ def test_what_is_filled_from_a_view_sees_that_view(ahead: str, inside: str, behi
     """An array that is filled again through a name of a row reads the row that the name was for."""
     function = from_text(VIEWS.format(ahead=ahead, inside=inside, behind=behind), "f")
     check_grad(grad(function, jit=False), np.array([[0.4, 0.7], [0.9, 0.3]]))
+
+
+def multiplied_twice(x, w, u, steps):
+    for _ in range(steps):
+        x = np.tanh(x @ w) * np.cos(x @ u)
+    return np.sum(x)
+
+
+def until_it_is_small(x, w, u, steps):
+    while steps > 0 and x[0, 0] > -2.0:
+        x = np.tanh(x @ w) * np.cos(x @ u)
+        steps -= 1
+    return np.sum(x)
+
+
+def changed_between(x, w, u, steps):
+    x = x.copy()
+    for _ in range(steps):
+        y = x @ w
+        x[:, 0] = np.sin(x[:, 0])
+        x[:] = np.tanh(y) * np.cos(x @ u)
+    return np.sum(x)
+
+
+def in_branches(x, w, u, steps):
+    x = x.copy()
+    for k in range(steps):
+        if k % 2 == 0:
+            y = x @ w
+            x[0] *= 0.5
+        else:
+            y = x @ u
+        row = x[1:]
+        z = row @ w
+        x[:] = np.tanh(y) * np.cos(x @ u)
+        x[1:] += z * (row @ u)
+    return np.sum(x)
+
+
+@pytest.mark.parametrize(
+    "function, times", [(multiplied_twice, 1), (until_it_is_small, 1), (changed_between, 2), (in_branches, None)]
+)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_state_that_several_products_read_is_kept_as_often_as_it_changes(function, times, dtype) -> None:
+    x, w, u = np.random.default_rng(4).uniform(-0.9, 0.9, (3, 3, 3)).astype(dtype)
+    f = grad(function, jit=False)
+    np.testing.assert_allclose(f(x, w, u, 4), function(x, w, u, 4), rtol=20 * np.finfo(dtype).eps)
+    check_grad(f, x, w, u, 4)
+    if times is not None:
+        text = f.source(x, w, u, 4)
+        assert len(re.findall(r"copy_to\(x_1_row|push_array\(x_1_kept", text)) == times

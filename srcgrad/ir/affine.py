@@ -5,6 +5,7 @@ add(sub(n, 1), 1) → n        same(mul(2, i) + 2, 2 * (i + 1)) → True
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 from .expressions import BOOL, INT64, Axis, Call, Const, Dim, Expr, integer
@@ -109,11 +110,10 @@ def product(dims: tuple[Expr, ...]) -> Expr:
 
 
 def maximum(x: Expr, y: Expr) -> Expr:
-    lead = difference(x, y)
-    if lead is not None:
-        return x if lead >= 0 else y
-    if y == ZERO and is_at_least(x, 0):  # a length
+    if is_at_least(sub(x, y), 0):
         return x
+    if is_at_least(sub(y, x), 0):
+        return y
     (terms, constant), (others, least) = affine(x), affine(y)
     match terms:
         case ((Call(op="maximum", args=(inner, Const(value=other))), 1),) if not others:
@@ -126,10 +126,9 @@ def maximum(x: Expr, y: Expr) -> Expr:
 
 
 def minimum(x: Expr, y: Expr) -> Expr:
-    lead = difference(x, y)
-    if lead is not None:
-        return x if lead <= 0 else y
-    return Call("minimum", (x, y), INT64)
+    if is_at_least(sub(y, x), 0):
+        return x
+    return y if is_at_least(sub(x, y), 0) else Call("minimum", (x, y), INT64)
 
 
 def floordiv(x: Expr, k: int) -> Expr:
@@ -156,7 +155,27 @@ def is_at_least(x: Expr, bound: int) -> bool:
     match terms:
         case ((Call(op="maximum" | "max", args=(y, z)), 1),) if constant < bound:
             return is_at_least(y, bound - constant) or is_at_least(z, bound - constant)
-    return constant >= bound and all(c > 0 and _never_negative(t) for t, c in terms)
+    if constant < bound:
+        return False
+    for term, count in terms:
+        if count < 0:
+            return any(is_at_least(lower, bound) for lower in _with_more_taken_away(x, term, -count))
+    return all(_never_negative(term) for term, _ in terms)
+
+
+def _with_more_taken_away(x: Expr, term: Expr, count: int) -> Iterator[Expr]:
+    """What x is at least, where `count` times a quotient, or the less of two numbers, is taken away from it."""
+    match term:
+        case Call(op="minimum" | "min", args=others):
+            pass
+        case Call(op="floordiv", args=(n, Const(value=by))) if by > 0 and is_at_least(n, 0):
+            quotients = (other for other, often in affine(x)[0] if often >= count and isinstance(other, Call))
+            same_by = [other for other in quotients if other.op == "floordiv" and other.args[1] == term.args[1]]
+            others = (*(other for other in same_by if is_at_least(sub(other.args[0], n), 0)), n)
+        case _:
+            others = ()
+    for other in others:
+        yield add(x, mul(integer(count), sub(term, other)))
 
 
 def _never_negative(expr: Expr) -> bool:

@@ -423,14 +423,23 @@ class _Keep(KeptMemory):
         if self.forward.array_is_valid(array, at):
             self.have_handle(array, at)
             return array
-        again = self.filled_again(array, self.refills.born(array, at))
+        born = self.refills.born(array, at)
+        again = self.filled_again(array, born)
         if again is not None:
             return again
         if self.forward.array_is_valid_within(array, at):
             self.give_rows(array)
             self.have_handle(array, at)
             return array
-        return self.keep_array(array, Place(self.forward.block_of(at), None if at == END else -at))
+        return self.keep_array(array, self.place_to_keep(array, born, at))
+
+    def place_to_keep(self, array: Array, born: Place | None, at: int) -> Place:
+        """Where the array has what it has just before `at`: for all that read it there, the place is one."""
+        here = self.forward.block_of(at)
+        is_view = array.name != self.forward.root(array)
+        if born is not None and born.block == here and not is_view and array.name not in self.forward.growing:
+            return born
+        return Place(here, None if at == END else -at)
 
     def have_handle(self, array: Array, at: int) -> None:
         """A view that was made inside a loop is made again in the sweep."""
