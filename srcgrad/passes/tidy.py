@@ -430,11 +430,16 @@ def _inline_block(block: Block, once: set[Var], roots: dict[str, str]) -> Block:
         if isinstance(stmt, Assign) and stmt.var in once:
             at = _place_to_inline(out, position, stmt, roots)
             if at is not None:
-                out[at] = map_expressions(out[at], partial(substitute, values={stmt.var: stmt.value}))
+                out[at] = map_expressions(out[at], partial(_with_value, made=stmt, is_ours=out[at].is_ours))
                 del out[position]
                 continue
         position += 1
     return tuple(out)
+
+
+def _with_value(expr: Expr, made: Assign, is_ours: bool) -> Expr:
+    out = substitute(expr, {made.var: made.value})
+    return rewrite(out, simpler if is_ours else settled) if isinstance(made.value, Const) and out != expr else out
 
 
 def _place_to_inline(block: list[Stmt], position: int, stmt: Assign, roots: dict[str, str]) -> int | None:
