@@ -245,3 +245,52 @@ def test_a_state_that_several_products_read_is_kept_as_often_as_it_changes(funct
     if times is not None:
         text = f.source(x, w, u, 4)
         assert len(re.findall(r"copy_to\(x_1_row|push_array\(x_1_kept", text)) == times
+
+
+def by_rows(u, w, alpha, steps):
+    n, m = u.shape
+    for _ in range(steps):
+        a = np.tanh(u @ w)
+        for i in range(n):
+            t = np.zeros(m)
+            for j in range(m):
+                t[j] = np.sin(u[i, j]) * a[i, j]
+            for j in range(m):
+                u[i, j] = alpha * u[i, j] + t[m - 1 - j]
+    return u
+
+
+def by_rows_and_the_one_before(u, w, alpha, steps):
+    n, m = u.shape
+    for _ in range(steps):
+        a = np.tanh(u @ w)
+        for i in range(1, n):
+            t = np.zeros(m)
+            for j in range(m):
+                t[j] = np.sin(u[i, j]) * a[i, j]
+            for j in range(m):
+                u[i - 1, j] = alpha * u[i, j] + t[m - 1 - j]
+                u[i, j] = u[i, j] * t[j]
+    return u
+
+
+def by_rows_and_the_next(u, w, alpha, steps):
+    n, m = u.shape
+    for _ in range(steps):
+        a = np.tanh(u @ w)
+        for i in range(n - 1):
+            t = np.zeros(m)
+            for j in range(m):
+                t[j] = np.sin(u[i, j]) * a[i, j]
+            for j in range(m):
+                u[i + 1, j] = alpha * u[i, j] + t[m - 1 - j]
+    return u
+
+
+@pytest.mark.parametrize("function", [by_rows, by_rows_and_the_one_before, by_rows_and_the_next])
+def test_a_row_that_is_written_behind_all_that_read_it_is_kept_with_the_state(function: Any) -> None:
+    u, w = np.split(np.random.default_rng(7).uniform(0.2, 0.9, (7, 3)), [4])
+    check_grad(grad(function, jit=False), u, w, 0.3, 3)
+    if function is by_rows:
+        text = grad(function, jit=False).source(u, w, 0.3, 3)
+        assert "u_now" not in text and text.count("copy_to(u_row, u)") == 1

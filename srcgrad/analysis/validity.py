@@ -335,9 +335,11 @@ class Forward(Labelled):
                 continue
             loops, follows = self.common(writer.label, at)
             goes = _place_of(writer)
-            if goes is None or goes.array != load.array or goes.index != load.index or not follows:
+            if goes is None or goes.array != load.array or not follows:
                 return False
-            if len(loops) < len(self.loops_around(place.block)) + len(inner):
+            places = [x for x, y in zip(goes.index, load.index, strict=True) if x == y]
+            around_both = loops[len(self.loops_around(place.block)) :]
+            if any(isinstance(loop, While) or loop.index not in places for loop in around_both):
                 return False
         return True
 
