@@ -294,3 +294,11 @@ def test_a_row_that_is_written_behind_all_that_read_it_is_kept_with_the_state(fu
     if function is by_rows:
         text = grad(function, jit=False).source(u, w, 0.3, 3)
         assert "u_now" not in text and text.count("copy_to(u_row, u)") == 1
+
+
+def test_what_is_dear_and_stored_is_kept_where_it_is_stored() -> None:
+    program = named("physics.soft_k_means")
+    args, _ = program.arguments(0, FLOAT64)
+    f = grad(program.function, jit=False)
+    assert re.findall(r"(\w+_(?:kept|rows)) = ", f.source(*args)) == ["s_1_kept", "e_rows"]
+    check_grad(f, *args)

@@ -79,7 +79,7 @@ class Forward(Labelled):
         known = all(self.is_known_ahead(dim, loops) for dim in made[0].dims)
         return made[0] if known else None
 
-    def element_is_valid_within(self, load: Load, at: int) -> bool:
+    def element_is_valid_within(self, load: Load, at: int, written_here: bool = False) -> bool:
         """Would the memory hold the value, if every iteration around its allocation had memory of its own?"""
         made = self.alloc_of(load.array)
         if made is None:
@@ -89,7 +89,7 @@ class Forward(Labelled):
         if inner < load.array.ndim:  # few elements are wanted of it: they are kept alone
             return False
         writers = self.writers.get(self.root(load.array), [])
-        return not any(self.may_overwrite(w, load, at, depth=depth) for w in writers)
+        return not any(self.may_overwrite(w, load, at, written_here, depth) for w in writers)
 
     def array_is_valid_within(self, array: Array, at: int) -> bool:
         made = self.alloc_of(array)

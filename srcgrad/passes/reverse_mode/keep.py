@@ -286,6 +286,11 @@ class _Keep(KeptMemory):
             if self.costs.cost(expr, at) > 2 and self.forward.element_is_valid(place, at, written_here=True):
                 self.have_handle(stmt.array, at)
                 return Load(stmt.array, tuple(self.read(i, at) for i in stmt.index))
+            is_dear = self.costs.cost(expr, at) > self.costs.keep_cost(at, expr)
+            if is_dear and self.forward.element_is_valid_within(place, at, written_here=True):
+                self.give_rows(stmt.array)
+                self.have_handle(stmt.array, at)
+                return Load(stmt.array, tuple(self.read(i, at) for i in stmt.index))
         return None
 
     def holder(self, expr: Call, at: int) -> Version | None:
