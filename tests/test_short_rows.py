@@ -180,7 +180,7 @@ PROGRAMS = [
 ]  # fmt: skip
 TILED = {
     along_the_rows, from_row_to_row, both_ways, in_place, sums_of_the_users, in_steps, normal_densities,
-    lengths_with_names,
+    later_rows, lengths_with_names,
 }  # fmt: skip
 SHAPES = [(0, 3), (3, 0), (1, 5), (7, 1), (300, 3), (17, 9), (9, 64), (3, 256)]
 
