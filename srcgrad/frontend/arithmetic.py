@@ -296,8 +296,14 @@ def _once(builder: Builder, value: Any, dims: tuple[Expr, ...]) -> Any:
     stretched = (a for a, n in enumerate(dims) if is_constant(own[a], 1) and not is_constant(n, 1))
     if not any(axis < other for axis in stretched for other in varies):
         return value
-    calls = (node for node in subexpressions(value.element) if isinstance(node, Call) and is_inexact(node.dtype))
-    return builder.kept(value) if any(cost(call) >= NOT_CHEAP for call in calls) else value
+    return builder.kept(value) if any(map(_is_not_cheap, subexpressions(value.element))) else value
+
+
+def _is_not_cheap(node: Expr) -> bool:
+    """(A quotient by one number is a product, in the sweep.)"""
+    if not (isinstance(node, Call) and is_inexact(node.dtype) and cost(node) >= NOT_CHEAP):
+        return False
+    return node.op != "div" or reads_axes(node.args[1])
 
 
 def common_dims(builder: Builder, shapes: Sequence[tuple[Expr, ...]]) -> tuple[Expr, ...]:

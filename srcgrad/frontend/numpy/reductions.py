@@ -166,8 +166,13 @@ def mean(builder: Builder, value: ArrayValue, axis: Any = None, keepdims: bool =
     """np.mean"""
     out = dtype or (value.dtype if is_inexact(value.dtype) else FLOAT64)
     summed = total(builder, value, axis, keepdims, out, only_read=True)
-    count = affine.product(tuple(value.dims[k] for k in axes_of(builder, value, axis)))
-    return elementwise(builder, "div", (summed, Scalar(cast(count, out))))
+    axes = axes_of(builder, value, axis)
+    count = affine.product(tuple(value.dims[k] for k in axes))
+    found = elementwise(builder, "div", (summed, Scalar(cast(count, out))))
+    may_be_stretched = any(axis < kept for axis in axes for kept in range(value.ndim) if kept not in axes)
+    if not may_be_stretched or builder.for_kernels or builder.again:
+        return found
+    return builder.kept(found)  # what is subtracted from each row is divided once
 
 
 def extremum(
