@@ -113,3 +113,35 @@ def test_no_check_asks_what_is_known() -> None:
     text = f.source(X, 3)
     checks = [line.strip() for line in text.splitlines() if line.strip().startswith("if ")]
     assert len(set(checks)) == len(checks)
+
+
+NO = False
+
+
+def and_no(x, k):
+    s = np.sum(x)
+    if x[k] > 0.0 and NO:
+        s = s * 2.0
+    return s
+
+
+def or_yes(x, k):
+    s = np.sum(x)
+    if x[k] > 0.0 or not NO:
+        s = s * 2.0
+    return s
+
+
+def asserted(x, k):
+    assert x[k] > -5.0 or len(x) >= 0
+    return np.sum(x * x)
+
+
+@pytest.mark.parametrize("function", [and_no, or_yes, asserted])
+def test_what_decides_nothing_is_still_looked_at(function: Callable[..., Any]) -> None:
+    """The element that is asked for first may not be there."""
+    f = grad(function, jit=False)
+    assert f(X, 1) == function(X, 1)
+    for call in (f, f.backward):
+        with pytest.raises(IndexError):
+            call(X, X.shape[0] + 4)

@@ -302,3 +302,20 @@ def test_what_is_dear_and_stored_is_kept_where_it_is_stored() -> None:
     f = grad(program.function, jit=False)
     assert re.findall(r"(\w+_(?:kept|rows)) = ", f.source(*args)) == ["s_1_kept", "e_rows"]
     check_grad(f, *args)
+
+
+def a_few_of_many(h, steps, n):
+    s = 0.0
+    for t in range(steps):
+        y = np.zeros(n)
+        for i in range(3):
+            y[i] = np.exp(np.sin(h[i] * (i + t)))
+        s += np.sum(y * y)
+        h = h * 0.99
+    return s
+
+
+def test_of_a_few_elements_no_whole_array_is_kept() -> None:
+    f, h = grad(a_few_of_many, jit=False), np.array([0.3, 0.7, 1.1])
+    assert "(np.maximum(steps, 0), n)" not in f.source(h, 4, 7)
+    check_grad(f, h, 4, 7)

@@ -180,3 +180,28 @@ def test_a_direction_that_is_known_at_run_time(
     function: Callable[..., Any], ends: tuple[int, int, int], jit: bool
 ) -> None:
     check_grad(grad(function, wrt="x", jit=jit), RNG.uniform(0.5, 1.5, 5), *ends)
+
+
+def one_end_says_another(x, y):
+    n, m = x.shape[0], y.shape[0]
+    return np.sum(x[-2:-1]) + np.sum(y[:n]) + np.sum(x[:m])
+
+
+def halves_of_rows(x, y):
+    n, m = x.shape[0], y.shape[0]
+    first = np.sum(x[-2:-1] * y[: n // 2 + 1][:1])
+    return first + np.sum(y[:n][n // 2 : m] * x[n // 2 : m]) + np.sum(x[0:2] * 2.0)
+
+
+@pytest.mark.parametrize("function", [one_end_says_another, halves_of_rows])
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_no_check_goes_by_what_it_says_itself(function: Callable[..., Any], n: int) -> None:
+    """x has two elements at least as y has, as x has: that is no reason not to ask x."""
+    x, y = RNG.uniform(0.5, 1.5, n), RNG.uniform(0.5, 1.5, n)
+    try:
+        wanted = function(x, y)
+    except ValueError:
+        return
+    f = grad(function, jit=False)
+    assert_close(f(x, y), wanted, 1e-13, "value")
+    check_grad(f, x, y)

@@ -91,6 +91,13 @@ class Forward(Labelled):
         writers = self.writers.get(self.root(load.array), [])
         return not any(self.may_overwrite(w, load, at, written_here, depth) for w in writers)
 
+    def goes_over_within(self, load: Load, at: int) -> bool:
+        """Do the loops from its allocation on come to about all of its elements?"""
+        made = self.alloc_of(load.array)
+        assert made is not None
+        depth, loops = len(self.loops_around(self.position[made.label][0])), self.loops_around(self.block_of(at))
+        return self.go_over(load, loops[:depth], loops[depth:])
+
     def array_is_valid_within(self, array: Array, at: int) -> bool:
         made = self.alloc_of(array)
         if made is None:

@@ -95,12 +95,16 @@ class KnownLengths(Statements):
             return
         if self.is_at_least(affine.sub(length, bound), 0) or self.is_at_least(affine.sub(bound, length), 1):
             return  # it is, or it is not
+        term, beyond = terms[0][0], affine.integer(constant)
         for earlier in [stmt for stmt in self.prologue if _is_short(stmt, length)]:
-            if self.is_at_least(affine.sub(bound, earlier.condition.args[1]), 0):  # type: ignore[attr-defined]
+            less: Expr = earlier.condition.args[1]  # type: ignore[attr-defined]
+            lead = self.greatest(affine.sub(bound, less), -1)
+            if self._is_at_least(lead, 0, frozenset((term,))):  # without what the earlier check itself says
                 self.prologue.remove(earlier)
+                self.whole[term].remove(affine.sub(less, beyond))
         short = Raise("ShortAxisError", otherwise + place(self.span), (bound, length))
         self.prologue.append(If(Call("lt", (length, bound), BOOL), (short,), span=self.span))
-        self.whole.setdefault(terms[0][0], []).append(affine.sub(bound, affine.integer(constant)))
+        self.whole.setdefault(term, []).append(affine.sub(bound, beyond))
 
     def is_known_at_entry(self, expr: Expr) -> bool:
         """Is it made of lengths of arguments alone?"""

@@ -287,7 +287,8 @@ class _Keep(KeptMemory):
                 self.have_handle(stmt.array, at)
                 return Load(stmt.array, tuple(self.read(i, at) for i in stmt.index))
             is_dear = self.costs.cost(expr, at) > self.costs.keep_cost(at, expr)
-            if is_dear and self.forward.element_is_valid_within(place, at, written_here=True):
+            is_there = is_dear and self.forward.element_is_valid_within(place, at, written_here=True)
+            if is_there and self.forward.goes_over_within(place, at):
                 self.give_rows(stmt.array)
                 self.have_handle(stmt.array, at)
                 return Load(stmt.array, tuple(self.read(i, at) for i in stmt.index))

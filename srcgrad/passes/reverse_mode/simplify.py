@@ -15,7 +15,8 @@ import numpy as np
 from ...ir.affine import decided
 from ...ir.expressions import BOOL, INT64, Call, Const, Expr, Old
 from ...ir.nodes import Function, Stmt, Sweep
-from ...ir.walk import blocks, children, map_expressions, rebuild, with_blocks
+from ...ir.walk import blocks, children, loads, map_expressions, rebuild, subexpressions, with_blocks
+from ...rules.costs import may_raise
 from ...rules.names import UFUNCS
 
 
@@ -92,9 +93,16 @@ def settled(expr: Expr) -> Expr:
     match expr:
         case Call(op="ne", args=(Const(value=x), Const(value=y))):
             return Const(x != y, BOOL)
+        case Call(op="and", args=(x, Const(value=False))) | Call(op="or", args=(x, Const(value=True))) if _may_fail(x):
+            return expr
         case Call(op="select" | "not" | "and" | "or"):
             return simpler(expr)
     return of_whole_numbers(expr)
+
+
+def _may_fail(expr: Expr) -> bool:
+    """Is there something in it to be found out of bounds, or not to be computed?"""
+    return bool(loads(expr)) or any(isinstance(part, Call) and may_raise(part) for part in subexpressions(expr))
 
 
 def of_whole_numbers(expr: Expr) -> Expr:
