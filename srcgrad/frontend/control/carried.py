@@ -104,7 +104,8 @@ def repeat(
         except LEARNT as found:
             _learn(found, names, attempt, ahead)
         except growing_lists.Changed as found:
-            _note_changing(interpreter, found.identities, attempt, saved)
+            restore(interpreter, saved)  # they are called as they are reached ahead of the loop
+            _note_changing(interpreter, found.identities, attempt)
         except lists.Grows as found:
             if found.identity not in there:
                 if not interpreter.loops:  # no loop around has it from ahead
@@ -117,7 +118,7 @@ def repeat(
                 raise
             if is_short:
                 raise growing_lists.WrittenOut from None
-            _note_changing(interpreter, [found.identity], attempt, saved)
+            _note_changing(interpreter, [found.identity], attempt)
             known = attempt.growth.get(found.identity)
             each = found.each if found.each is not None else known.each if known else affine.ONE
             attempt.growth[found.identity] = growing_lists.Growth(found.row, each)
@@ -175,9 +176,8 @@ def repeat(
         interpreter.env.pop(name, None)
 
 
-def _note_changing(interpreter: Interpreter, changing: Sequence[object], attempt: Attempt, ahead: Any) -> None:
-    """These lists and objects change in place: what they are called is how they are reached ahead of the loop."""
-    restore(interpreter, ahead)
+def _note_changing(interpreter: Interpreter, changing: Sequence[object], attempt: Attempt) -> None:
+    """These lists and objects change in place."""
     for identity in changing:
         taken = {*attempt.lists.values(), *attempt.other_lists, *attempt.optional}
         attempt.lists.setdefault(identity, part_names.of_list(interpreter, identity, taken))
