@@ -279,6 +279,14 @@ def substituted(block: Block, values: Mapping[Any, Expr]) -> Block:
     return rewrite_block(block, change)
 
 
+def with_names_for(stmt: Stmt, names: Mapping[Expr, Expr]) -> Stmt:
+    """The statement, and those inside it, with names for what these are known as."""
+    inner = tuple(tuple(with_names_for(s, names) for s in block) for block in blocks(stmt))
+    return map_expressions(
+        with_blocks(stmt, inner), lambda expr: rewrite(expr, lambda node: names.get(node, node)) if names else expr
+    )
+
+
 @cache
 def _own_fields(kind: type) -> tuple[str, ...]:
     inner = {"body", "then", "orelse", "forward", "adjoint", "span", "label"}

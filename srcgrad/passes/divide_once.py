@@ -12,24 +12,15 @@ iteration, and no pass takes loops over it for loops over one range.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 from ..analysis.costs import DIVISIONS
 from ..analysis.known_here import made_by
 from ..analysis.lengths import lengths_of
 from ..ir.expressions import INT64, Array, Call, Const, Dim, Expr, Load, Var
-from ..ir.nodes import Assign, Block, For, Function, If, Raise, Stmt, While
-from ..ir.walk import (
-    blocks,
-    expressions,
-    map_expressions,
-    remembered,
-    rewrite,
-    statements,
-    subexpressions,
-    with_blocks,
-)
+from ..ir.nodes import Assign, For, Function, If, Raise, Stmt, While
+from ..ir.walk import expressions, remembered, statements, subexpressions, with_names_for
 
 
 def divide_once(function: Function) -> Function:
@@ -56,7 +47,7 @@ def divide_once(function: Function) -> Function:
             if quotient in wanted - known.keys() and quotient.args[1] in checked and stays(quotient):
                 known[quotient] = Var(function.info.names.fresh("t"), INT64)
                 body.append(Assign(known[quotient], quotient))
-        body.append(_with_names(stmt, known) if known else stmt)
+        body.append(with_names_for(stmt, known) if known else stmt)
         checked.update(_divisors(stmt))
         if isinstance(stmt, Assign) and sets[stmt.var] == 1:
             lasting.add(stmt.var)
@@ -91,10 +82,3 @@ def _divisors(stmt: Stmt) -> Iterator[Expr]:
                         work += args
                     case Call(op="eq", args=(x, Const(value=0))) if x.dtype == INT64:
                         yield x
-
-
-def _with_names(stmt: Stmt, known: Mapping[Expr, Var]) -> Stmt:
-    inner: tuple[Block, ...] = blocks(stmt)
-    if inner:
-        stmt = with_blocks(stmt, tuple(tuple(_with_names(s, known) for s in block) for block in inner))
-    return map_expressions(stmt, lambda expr: rewrite(expr, lambda node: known.get(node, node)))

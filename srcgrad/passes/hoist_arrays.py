@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from ..analysis.effects import effects
 from ..analysis.lengths import Lengths, lengths_of
+from ..analysis.rows import row_lengths
 from ..ir import affine
 from ..ir.expressions import Array, Dim, Expr, Load, Var
 from ..ir.info import roots_of
@@ -72,7 +73,7 @@ class _Hoister:
         ahead: list[Stmt] = []
         while (found := self.made_anew(loop)) is not None:
             made, filled = found
-            ahead += [replace(made, dims=tuple(map(_length, made.dims))), filled]
+            ahead += [replace(made, dims=row_lengths(made.dims)), filled]
             loop = replace(loop, body=tuple(s for s in loop.body if s is not made and s is not filled))
         return ahead, loop
 
@@ -132,8 +133,3 @@ def _is_inside(place: Load, loops: dict[Var, For], lengths: Lengths) -> bool:
         if not affine.is_at_least(affine.sub(lengths.said(dim), lengths.said(loop.stop)), 0):
             return False
     return True
-
-
-def _length(dim: Expr) -> Expr:
-    """A loop that does not run makes nothing: its lengths need not even be lengths."""
-    return dim if affine.is_at_least(dim, 0) else affine.maximum(dim, affine.ZERO)
