@@ -25,6 +25,7 @@ from srcgrad.backends.direct import MOST, NOTHING, Direct
 from srcgrad.binding import Given
 from srcgrad.both_sweeps import Memory
 from srcgrad.checked import Call, Checked
+from srcgrad.emit.gpu.kernels import Form
 from srcgrad.errors import (
     ArgumentError,
     BroadcastError,
@@ -110,18 +111,20 @@ class Program:
     @no_search_for_garbage()
     def generate(
         self, kind: str, types: Types, cotangents: Any, stretch: bool = True, cut: bool = True, granted: bool = False,
-        again: bool = False,
+        again: bool = False, form: Form | None = None,
     ) -> Any:  # fmt: skip
         """A module; without `stretch` it raises a BroadcastError also where a length of 1 has to be stretched, without
         `cut` a ShortAxisError where a slice is cut short, and with `granted` an IdleLoopError where a loop does not run
-        that would compare lengths, and they differ.  `again`: it is differentiated itself."""
+        that would compare lengths, and they differ.  `again`: it is differentiated itself.  `form`: of kernels, where
+        it is not that of the backend."""
         self._refuse_other_parameters()
         with self._blame(types, cotangents):
             options = replace(self.options, stretch=stretch, cut=cut, granted=granted, again=again)
             if again:  # where it runs is for the caller to say
                 options = replace(options, target="cpu", parallel=False)
             self._refuse_place(types, cotangents)
-            form = cuda.form() if options.target == "cuda" else None
+            if options.target == "cuda" and form is None:
+                form = cuda.form()
 
             def made(varying: frozenset[Any]) -> Any:
                 wanted = replace(options, varying=varying)
@@ -133,9 +136,14 @@ class Program:
     def source(
         self, kind: str, types: Types, cotangents: Any, after: str | None, stretch: bool, cut: bool, granted: bool
     ) -> str:
+        """The text of a module, as calls run it; or the program as it is after one of the passes."""
+        given = pipeline.LIKE_THE_OUTPUT if cotangents is None else cotangents
+        if after is None:
+            form = cuda.form(ptx=True) if self.options.target == "cuda" else None
+            return str(self.generate(kind, types, given, stretch, cut, granted, form=form).text)
         with self._blame(types, cotangents):
             options = replace(self.options, stretch=stretch, cut=cut, granted=granted)
-            return pipeline.source(self.function, kind, types, cotangents, options, after, self.memory)
+            return pipeline.program_after(after, self.function, kind, types, given, options)
 
     def ptx(self, kind: str, types: Types, cotangents: Any, cc: tuple[int, int]) -> dict[str, str]:
         with self._blame(types, cotangents):

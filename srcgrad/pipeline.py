@@ -1,7 +1,7 @@
 """From a Python function and the types of its arguments to generated source: the passes in order.
 
 This is the first file to read.  `generate` interprets the function into IR, runs the passes over it, and has the result
-printed; `source` shows the program after any of them.
+printed; `program_after` shows it after any of them.
 """
 
 from __future__ import annotations
@@ -165,20 +165,10 @@ def through(
 
 
 @deeper_if_need_be
-def source(
-    function: Callable[..., Any],
-    kind: str,
-    types: Any,
-    cotangents: Any,
-    options: Options,
-    after: str | None = None,
-    memory: Memory | None = None,
+def program_after(
+    after: str, function: Callable[..., Any], kind: str, types: Any, cotangents: Any, options: Options
 ) -> str:
-    """The generated module, or the program as it is after one of the passes (`"frontend"` comes first)."""
-    cotangents = LIKE_THE_OUTPUT if cotangents is None else cotangents
-    if after is None:
-        form = Form() if options.target == "cuda" else None
-        return generate(function, kind, types, cotangents, options, form, memory).text
+    """The program as text, as it is after one of the passes (`"frontend"` comes first)."""
     steps = passes_for(kind, options)
     known = ["frontend", *(step.__name__ for step in steps)]
     if after not in known:

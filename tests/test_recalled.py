@@ -287,6 +287,11 @@ def test_one_text_serves_all(name: str, generations: list[str]) -> None:
     assert len(generations) == before + 1
 
 
+def test_a_text_that_is_shown_is_made_once(generations: list[str]) -> None:
+    texts = {grad(reads(2.0), jit=False).source(X) for _ in range(2)}
+    assert len(generations) == len(texts) == 1
+
+
 @pytest.mark.parametrize("name", ANEW)
 def test_what_reads_something_else_has_its_own(name: str, generations: list[str]) -> None:
     for k, function in enumerate(ANEW[name] * 2):
