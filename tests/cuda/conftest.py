@@ -1,5 +1,6 @@
 """Tests that need a GPU, or the simulator of one (NUMBA_ENABLE_CUDASIM=1, see tests/test_cuda.py): else none."""
 
+import gc
 import os
 import re
 from _thread import allocate_lock, start_new_thread
@@ -15,8 +16,12 @@ from numba import cuda
 from numba.core import config
 
 SIMULATED = config.ENABLE_CUDASIM
+VIRTUAL = os.environ.get("SRCGRAD_VIRTUAL_GPU")
 
-if os.environ.get("SRCGRAD_VIRTUAL_GPU"):
+if SIMULATED or VIRTUAL:  # in processes of their own, and short ones: a twentieth of their time
+    gc.disable()
+
+if VIRTUAL:
     from virtual_gpu import driver
 
     driver.install()

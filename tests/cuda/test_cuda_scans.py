@@ -52,7 +52,7 @@ def test_scans(function: Callable[..., Any], n: int) -> None:
     np.testing.assert_allclose(value, y, rtol=1e-12)
     for left, right in zip(got, want, strict=True):
         np.testing.assert_allclose(left, right, rtol=1e-10, atol=1e-12 * np.abs(right).max(initial=1e-200))
-    assert "part_size" in on_device.source(x, a)
+    assert "part_size" in on_device.source(x, a, v=v, kind="value_and_backward")
 
 
 @pytest.mark.parametrize("function", SOME, ids=lambda function: function.__name__)
