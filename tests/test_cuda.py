@@ -49,7 +49,7 @@ OTHERS = (
 )
 VIRTUAL = {
     "programs": ([*named("programs"), "-k", f"({SOME}) and not (conjugate and float32)"], 7),
-    "launches": (named("launches replayed errors arrays virtual arithmetic narrow"), 160),
+    "launches": (named("launches replayed errors arrays virtual arithmetic narrow"), 150),
     "loops": (named("kept sums again layouts strides same_kernels"), 52),
     "parts": (
         [*named("steps library quotients"), "-k", "not float32 and (test_cuda_steps or long_sums or by_any_number)"],

@@ -3,10 +3,8 @@
 n // 2         Numba asks whether 2 is 0, and which of the signs differ, with memory for two results
 x / y          Numba asks whether y is 0, though nothing follows from it: a division, and the block goes on
 np.exp(x)      Numba makes a loop of one round around it, with memory for its result: what stands in the loop
-a * b + c      Numba looks up each operator among all its types, once more for operands that are constants: products
-               and sums, comparisons
 
-LLVM would come to the same; of long functions, that and the search for operators was the most part of compiling.
+LLVM would come to the same, later.  (Products, sums and comparisons: `runtime/instructions.py`.)
 """
 
 from __future__ import annotations
@@ -23,19 +21,12 @@ from numba.core.typing import signature as signature_of
 from numba.np.npyimpl import _ufunc_db_function
 
 from srcgrad.backends.variables import VariableLower
+from srcgrad.runtime.instructions import instruction, kind_of_both
 
-ORDERED = {operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">=", operator.eq: "=="}
-OF_FLOATS: dict[Callable[..., Any], str] = {
-    operator.add: "fadd",
-    operator.sub: "fsub",
-    operator.mul: "fmul",
-    operator.truediv: "fdiv",
-}
 FLOORED: dict[Callable[..., Any], Callable[[Any, Any, Any], Any]] = {
     operator.floordiv: lambda builder, x, y: builder.add(builder.sdiv(x, y), _is_rest_below(builder, x, y)),
     operator.mod: lambda builder, x, y: builder.add(builder.srem(x, y), builder.and_(_is_rest_below(builder, x, y), y)),
 }  # where the divisor is a positive constant
-OF_INTEGERS: dict[Callable[..., Any], str] = {operator.add: "add", operator.sub: "sub", operator.mul: "mul"}
 
 
 class NumberLower(VariableLower):
@@ -43,7 +34,7 @@ class NumberLower(VariableLower):
 
     def lower_binop(self, resty: Any, expr: Any, op: Any) -> Any:
         signature = self.fndesc.calltypes[expr]
-        make = _instruction(op, signature)
+        make = instruction(op, signature) or _quotient(op, signature)
         if make is None:
             return super().lower_binop(resty, expr, op)
         left, right = (
@@ -63,25 +54,14 @@ class NumberLower(VariableLower):
         return _kernel(ufunc)(self.context, self.builder, kinds).generate(*values)
 
 
-def _instruction(op: Any, signature: Any) -> Callable[[Any, Any, Any], Any] | None:
-    """What makes one instruction of an operator on two numbers of one type; None for all others."""
-    kinds, result = {*signature.args}, signature.return_type
-    if len(signature.args) != 2 or len(kinds) != 1:
+def _quotient(op: Any, signature: Any) -> Callable[[Any, Any, Any], Any] | None:
+    """What divides two numbers of one type."""
+    kind = kind_of_both(signature)
+    if kind is None or signature.return_type != kind:
         return None
-    [kind] = kinds
-    if isinstance(kind, types.Float):
-        if op in OF_FLOATS and result == kind:
-            return lambda builder, x, y: getattr(builder, OF_FLOATS[op])(x, y)
-        if op in ORDERED and result == types.boolean:
-            return lambda builder, x, y: builder.fcmp_ordered(ORDERED[op], x, y)
-    elif kind == types.int64:
-        if op in OF_INTEGERS and result == kind:
-            return lambda builder, x, y: getattr(builder, OF_INTEGERS[op])(x, y)
-        if op in FLOORED and result == kind:
-            return FLOORED[op]
-        if op in ORDERED and result == types.boolean:
-            return lambda builder, x, y: builder.icmp_signed(ORDERED[op], x, y)
-    return None
+    if isinstance(kind, types.Float) and op is operator.truediv:
+        return lambda builder, x, y: builder.fdiv(x, y)
+    return FLOORED.get(op) if kind == types.int64 else None
 
 
 def _is_positive(value: Any) -> bool:

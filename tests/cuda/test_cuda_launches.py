@@ -78,8 +78,19 @@ def scattered(x, n):
     return out
 
 
-@pytest.mark.parametrize("f", [squares, total_downwards, norms_of_rows, masked, trajectories, scattered])
-@pytest.mark.parametrize("kind", [int, np.int64, np.int32])
+@pytest.mark.parametrize(
+    ("f", "kind"),
+    [
+        (squares, int),
+        (squares, np.int32),
+        (total_downwards, np.int64),
+        (norms_of_rows, np.int32),
+        (masked, int),
+        (masked, np.int64),
+        (trajectories, np.int64),
+        (scattered, np.int32),
+    ],
+)
 def test_lengths_that_the_host_computes_are_of_python(f: Callable[..., Any], kind: Any, launched: list[Any]) -> None:
     x, n = np.linspace(1.0, 2.0, N), kind(N)
     y = f(x, n)

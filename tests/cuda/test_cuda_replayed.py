@@ -147,7 +147,7 @@ def test_the_third_call_is_replayed(
     """What it gives is of its own arrays, and no call writes what another one has returned."""
     monkeypatch.setattr(device_blocks, "MOST_PLACES", places)
     monkeypatch.setattr(replayed.device_memory.pool, "blocks", device_blocks.Blocks())
-    f, reference = grad(program, target="cuda"), grad(program)
+    f, reference = grad(program, target="cuda"), grad(program, jit=False)
     all_found, all_wanted = [], []
     for turn in range(4):
         x, y = arrays(turn)
@@ -164,7 +164,7 @@ def test_shapes_strides_types_and_numbers_are_told_apart(replays: list[Any]) -> 
     def f(x, rate):
         return np.where(x > 1.0, x * rate, 1.0 / rate)
 
-    ours, reference = grad(f, target="cuda"), grad(f)
+    ours, reference = grad(f, target="cuda"), grad(f, jit=False)
     cases: list[Any] = []
     for count in (N, 1, 0):
         cases += [(arrays(count, np.float64, count)[0], rate) for rate in (2.0, np.float64(2.0), 2, -0.0, 0.0)]
@@ -187,13 +187,13 @@ def test_views_of_other_strides(replays: list[Any]) -> None:
     for _ in range(3):
         for part in (slice(0, 100), slice(100, 200), slice(0, 200, 2), slice(1, 201, 2)):
             found = f.backward(on_device[part], other[part], moved(np.ones(100)))
-            same(fetched(found), grad(chain).backward(x[part], y[part], np.ones(100)))
+            same(fetched(found), grad(chain, jit=False).backward(x[part], y[part], np.ones(100)))
     assert len(replays) == 8  # twice four, but for the first two of each form
 
 
 def test_one_array_by_two_names(replays: list[Any]) -> None:
     """Which of the two a kernel is given nobody can tell by its address."""
-    reference = grad(chain)
+    reference = grad(chain, jit=False)
     x, y = arrays(5)
     a, b, v = moved((x, y, np.ones(N)))
     f, g = grad(chain, target="cuda"), grad(chain, target="cuda")
@@ -245,7 +245,7 @@ def test_what_the_host_decides_by_the_data_is_run(replays: list[Any]) -> None:
     ours = grad(f, target="cuda")
     for factor in (1.0, 2.0, 0.001, 8.0):
         x = factor * arrays(1)[0]
-        same(fetched(ours.backward(moved(x))), grad(f).backward(x))
+        same(fetched(ours.backward(moved(x))), grad(f, jit=False).backward(x))
     assert not replays
 
 
@@ -258,7 +258,7 @@ def test_what_kernels_report(replays: list[Any]) -> None:
         x, at = arrays(1)[0], np.array([1, 2, last])
         given = *moved((x, at)), moved(np.ones(3))
         if -N <= last < N:
-            same(fetched(f.backward(*given)), grad(taken).backward(x, at, np.ones(3)))
+            same(fetched(f.backward(*given)), grad(taken, jit=False).backward(x, at, np.ones(3)))
         else:
             with pytest.raises(IndexError, match=f"index {last} is out of bounds"):
                 f.backward(*given)
@@ -388,7 +388,7 @@ def test_streams(replays: list[Any]) -> None:
                 with srcgrad.cuda.stream(own):
                     found = f.backward(*moved((x, y)))
                 own.synchronize()
-            same(fetched(found), grad(distance).backward(x, y))
+            same(fetched(found), grad(distance, jit=False).backward(x, y))
     assert replays
 
 
@@ -401,7 +401,7 @@ def test_threads() -> None:
         try:
             x, y = arrays(seed)
             v = like(standardised(x, y))
-            wanted = grad(standardised).backward(x, y, v)
+            wanted = grad(standardised, jit=False).backward(x, y, v)
             given = moved((x, y, v))
             for _ in range(6):
                 same(fetched(f.backward(*given)), wanted)

@@ -30,6 +30,7 @@ from srcgrad.runtime.described import Described
 from srcgrad.runtime.gpu.kernel_loops import loops_as_they_are
 from srcgrad.runtime.gpu.narrow_indices import Narrow
 from srcgrad.runtime.gpu.neighbours import Access, Neighbours, accesses, neighbours
+from srcgrad.runtime.instructions import instruction
 
 COMPARISONS = {operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">=", operator.eq: "==",
                operator.ne: "!="}  # fmt: skip
@@ -77,6 +78,17 @@ class ElementLower(CUDALower):
                 x, y = (self._narrowed(self.loadvar(side)) for side in sides)
                 return self.builder.icmp_signed(COMPARISONS[expr.fn], x, y)
         return super().lower_expr(resty, expr)
+
+    def lower_binop(self, resty: Any, expr: Any, op: Any) -> Any:
+        signature = self.fndesc.calltypes[expr]
+        make = instruction(op, signature)
+        if make is None:
+            return super().lower_binop(resty, expr, op)
+        left, right = (
+            self.context.cast(self.builder, self.loadvar(side.name), self.typeof(side.name), kind)
+            for side, kind in zip((expr.lhs, expr.rhs), signature.args, strict=True)
+        )
+        return self.context.cast(self.builder, make(self.builder, left, right), signature.return_type, resty)
 
     def storevar(self, value: Any, name: str, argidx: Any = None) -> None:
         if self._narrow and not name.startswith("$") and self._narrow.fits(name):
