@@ -137,7 +137,42 @@ def asserted(x, k):
     return np.sum(x * x)
 
 
-@pytest.mark.parametrize("function", [and_no, or_yes, asserted])
+def chosen(x, k):
+    return np.sum(x) * (2.0 if x[k] > 0.0 and NO else 3.0)
+
+
+def chosen_of_one(x, k):
+    return np.where(x[k] > 0.0, x[0], x[0])
+
+
+def never_again(x, k):
+    s = np.sum(x)
+    while x[k] > -9.0 and x[k] < 9.0 and NO:
+        s = s * 2.0
+    return s
+
+
+def nothing_to_take_off(x, k):
+    stack = []
+    s = x[0] + 0.0
+    for i in range(2):
+        while x[k] > 0.0 and stack and stack[-1] > x[i]:
+            stack.pop()
+        s = s * x[i]
+    return s
+
+
+def of_nothing(x, k, more=None):
+    s = np.sum(x)
+    if x[k] > -5.0 and x[k] < 9.0 and more:
+        s = s * 2.0
+    return s
+
+
+DECIDED = [and_no, or_yes, asserted, chosen, chosen_of_one, never_again, nothing_to_take_off, of_nothing]
+
+
+@pytest.mark.parametrize("function", DECIDED)
 def test_what_decides_nothing_is_still_looked_at(function: Callable[..., Any]) -> None:
     """The element that is asked for first may not be there."""
     f = grad(function, jit=False)

@@ -54,6 +54,12 @@ def may_raise(call: Call) -> bool:
     return call.op.startswith("user.") or call.op in ("gamma", "lgamma") or of_integers
 
 
+def may_fail(expr: Expr) -> bool:
+    """Is there something in it to be found out of bounds, or not to be computed?"""
+    parts = subexpressions(expr)
+    return any(part.checked if isinstance(part, Load) else isinstance(part, Call) and may_raise(part) for part in parts)
+
+
 def is_dear(stmt: Stmt) -> bool:
     return bool(dear_calls(stmt))
 

@@ -6,15 +6,16 @@ c and f(x) > 0      →      either = c; if c: either = f(x) > 0
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...ir.expressions import BOOL, Call, Expr, select
-from ...ir.nodes import Stmt
-from ...ir.walk import loads
+from ...ir.expressions import BOOL, Call, Const, Expr, Span, select
+from ...ir.nodes import If, Raise, Stmt
+from ...ir.walk import blocks, loads, with_blocks
+from ...rules.costs import may_fail
 from .. import binding, comparisons, expressions, identities, one_of, operators, optional, split_statements
 from ..arithmetic import cast
 from ..array_values import ArrayValue
@@ -88,6 +89,27 @@ def decided(interpreter: Interpreter, test: ast.expr) -> bool | None:
     decides = isinstance(test.op, ast.Or)
     held = [interpreter.env.get(part.id) for part in test.values if isinstance(part, ast.Name)]
     return decides if any(operators.static_truth(value) is decides for value in held) else None
+
+
+def look_at(condition: Expr, span: Span | None) -> list[Stmt]:
+    """What it decides is known without it; but it may be an error to ask."""
+    never = Call("and", (condition, Const(False, BOOL)), BOOL)
+    return (
+        [If(never, (Raise("AssertionError", "known not to come", span=span),), span=span)]
+        if may_fail(condition)
+        else []
+    )
+
+
+def with_looks(block: Sequence[Stmt]) -> list[Stmt]:
+    """What a test has asked one after the other is asked though nobody needs what comes of it."""
+    out = list[Stmt]()
+    for stmt in block:
+        if isinstance(stmt, If):
+            out += look_at(stmt.condition, stmt.span)
+            stmt = with_blocks(stmt, tuple(tuple(with_looks(inner)) for inner in blocks(stmt)))
+        out.append(stmt)
+    return out
 
 
 def _has_items(interpreter: Interpreter, value: Items, is_and: bool) -> Scalar:

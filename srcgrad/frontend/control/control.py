@@ -27,7 +27,7 @@ from ..lists.growing_lists import WrittenOut
 from ..lists.run_over import RunOver
 from ..syntax.liveness import assigned
 from ..values import Grid, Indexed, Range, Scalar, TupleValue, constant
-from . import first_apart, generators
+from . import choices, first_apart, generators
 from .attempts import restore, save
 from .carried import repeat, settle
 from .grid_loops import loop_over_grid
@@ -295,31 +295,39 @@ def _for_until(
     return While(trip, condition, tuple(block))
 
 
-def _never_runs(interpreter: Interpreter, test: ast.expr) -> bool:
-    """Is the test known to fail at once?  `while s and s[-1] > x[i]: s.pop()` has no last item to look at or to take
-    off where the list is empty, be it that a loop around has yet to make it longer."""
+def _ahead_of_what_fails(interpreter: Interpreter, test: ast.expr) -> list[ast.expr] | None:
+    """Of a test that is known to fail at once, what it asks first; None of others.
+    `while s and s[-1] > x[i]: s.pop()` has no last item to look at or to take off where the list is empty, be it that
+    a loop around has yet to make it longer."""
     saved, names, head = save(interpreter), interpreter.build.names.save(), list[Stmt]()
     reads = len(interpreter.early_reads)
+    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
     try:
         with interpreter.build.into(head):
-            for part in test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]:
+            for position, part in enumerate(parts):
                 condition = operators.truth(interpreter, expressions.as_it_is(interpreter, part))
-                if head or is_constant(condition, False):
-                    return not head
+                if head:
+                    return None
+                if is_constant(condition, False):
+                    return parts[:position]
     except (SrcgradError, NotYetKnown):
         pass  # it will be said in its place
     finally:
         restore(interpreter, saved)
         interpreter.build.names.restore(names)
         del interpreter.early_reads[reads:]
-    return False
+    return None
 
 
 def while_loop(interpreter: Interpreter, node: ast.While, apart: int = 0) -> None:
     build = interpreter.build
     if any(isinstance(part, ast.NamedExpr) for part in ast.walk(node.test)):
         build.refuse(":= in the test of a while loop with an else is not supported", "assign ahead of the loop")
-    if _never_runs(interpreter, node.test):
+    ahead = _ahead_of_what_fails(interpreter, node.test)
+    if ahead is not None:
+        if ahead:
+            first = choices.boolean(interpreter, True, ahead, is_test=True)
+            build.block.extend(choices.look_at(operators.truth(interpreter, first), build.span))
         return
     flag = getattr(node, "stop_flag", None)
     test = node.test

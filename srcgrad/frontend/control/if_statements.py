@@ -17,9 +17,14 @@ if TYPE_CHECKING:
 
 def branch(interpreter: Interpreter, node: ast.If, then: Callable[[], Any] | None = None) -> bool:
     """An `if`.  A test that is known now leaves one branch only."""
+    block = interpreter.build.block
+    mark = len(block)
     test = split_statements.expression(interpreter, node.test)
     known = operators.known_truth(interpreter, test)
-    known = choices.decided(interpreter, node.test) if known is None else known
+    if known is None:
+        known = choices.decided(interpreter, node.test)
+        if known is not None:
+            block[mark:] = choices.with_looks(block[mark:])
     if known is not None:
         if known:
             return bool(then()) if then else interpreter.block(node.body)

@@ -15,8 +15,8 @@ import numpy as np
 from ...ir.affine import decided
 from ...ir.expressions import BOOL, INT64, Call, Const, Expr, Old
 from ...ir.nodes import Function, Stmt, Sweep
-from ...ir.walk import blocks, children, loads, map_expressions, rebuild, subexpressions, with_blocks
-from ...rules.costs import may_raise
+from ...ir.walk import blocks, children, map_expressions, rebuild, with_blocks
+from ...rules.costs import may_fail
 from ...rules.names import UFUNCS
 
 
@@ -65,12 +65,14 @@ def simpler(expr: Expr) -> Expr:
             return x
         case Call(op="conj", args=(Call(op="conj", args=(x,)),)):
             return x
-        case Call(op="select", args=(_, x, y)) if x == y:
+        case Call(op="select", args=(condition, x, y)) if x == y and not may_fail(condition):
             return x
         case Call(op="select", args=(Const(value=chosen), x, y)):
             return x if chosen else y
         case Call(op="ne", args=(Const(value=x), Const(value=y))):
             return Const(x != y, BOOL)
+        case Call(op="and", args=(x, Const(value=False))) | Call(op="or", args=(x, Const(value=True))) if may_fail(x):
+            return expr  # what decides nothing is still looked at
         case Call(op="and", args=(Const(value=True), x)) | Call(op="and", args=(x, Const(value=True))):
             return x
         case Call(op="and", args=(Const(value=False), _)) | Call(op="and", args=(_, Const(value=False))):
@@ -93,16 +95,9 @@ def settled(expr: Expr) -> Expr:
     match expr:
         case Call(op="ne", args=(Const(value=x), Const(value=y))):
             return Const(x != y, BOOL)
-        case Call(op="and", args=(x, Const(value=False))) | Call(op="or", args=(x, Const(value=True))) if _may_fail(x):
-            return expr
         case Call(op="select" | "not" | "and" | "or"):
             return simpler(expr)
     return of_whole_numbers(expr)
-
-
-def _may_fail(expr: Expr) -> bool:
-    """Is there something in it to be found out of bounds, or not to be computed?"""
-    return bool(loads(expr)) or any(isinstance(part, Call) and may_raise(part) for part in subexpressions(expr))
 
 
 def of_whole_numbers(expr: Expr) -> Expr:
