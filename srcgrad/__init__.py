@@ -42,6 +42,7 @@ with no_search_for_garbage():  # it would be a seventh of the import
         SrcgradError,
         UnsupportedError,
         ValueArgumentError,
+        ZeroDivisionArgumentError,
     )
     from srcgrad.pullback import Pullback
     from srcgrad.rules.user import rule, stop_gradient
@@ -89,6 +90,7 @@ __all__ = [
     "ImportArgumentError",
     "IndexArgumentError",
     "ValueArgumentError",
+    "ZeroDivisionArgumentError",
     "check_grad",
     "cuda",
     "grad",

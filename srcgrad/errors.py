@@ -131,6 +131,10 @@ class IndexArgumentError(SrcgradError, IndexError):
     """An index that is out of bounds whatever the data."""
 
 
+class ZeroDivisionArgumentError(SrcgradError, ZeroDivisionError):
+    """A division by a number that is 0, whatever the data."""
+
+
 class ShapeError(SrcgradError, ValueError):
     """Structures or numbers of axes that do not fit."""
 

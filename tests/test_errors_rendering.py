@@ -104,6 +104,7 @@ def test_files_of_one_name_are_told_apart(tmp_path):
         (srcgrad.ArgumentError, TypeError),
         (srcgrad.NameArgumentError, NameError),
         (srcgrad.ValueArgumentError, ValueError),
+        (srcgrad.ZeroDivisionArgumentError, ZeroDivisionError),
         (srcgrad.ShapeError, ValueError),
         (srcgrad.OverlapError, ValueError),
         (srcgrad.OptionError, ValueError),

@@ -1224,6 +1224,32 @@ def test_no_check_of_divisors_that_are_not_zero_or_in_loops() -> None:
     assert "ZeroDivision" not in grad(f, jit=False).source(np.ones(3), 5, 2)
 
 
+def at_a_place(x, d, k):
+    return x[0, d // k] * 2.0
+
+
+def in_a_branch(x, d, k):
+    if d > 1:
+        return x[0, d % k] * 2.0
+    return x[0, 0] / 4.0
+
+
+def in_one_of_two(x, d, k):
+    return x[0, 0] * (d / k if d > 1 else 3.0)
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["plain", "compiled"])
+@pytest.mark.parametrize("function", [at_a_place, in_a_branch, in_one_of_two])
+def test_numbers_by_a_known_zero(function: Callable[..., Any], jit: bool) -> None:
+    f, x = grad(function, static="k", jit=jit), np.array([[0.5, 1.5, 2.5]])
+    for call in (function, f, f.backward):
+        with pytest.raises(ZeroDivisionError, match="(division|modulo) by zero"):
+            call(x, 2, 0)
+    if function is not at_a_place:
+        assert f(x, 1, 0) == function(x, 1, 0)
+        check_grad(f, x, 1, 0)
+
+
 def any_of_items(x, n):
     return np.sum(x) * (2.0 if any(7 % k == 1 for k in (2, n)) else 1.0)
 

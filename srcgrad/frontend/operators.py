@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ArgumentError, NoneArgumentError, UnsupportedError
+from ..errors import ArgumentError, NoneArgumentError, UnsupportedError, ZeroDivisionArgumentError
 from ..errors import place as error_place
 from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Expr, both, negated
@@ -89,7 +89,8 @@ def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
         python_raises.division(interpreter, op, x, y)
         known_zero = isinstance(y, Scalar) and y.is_constant and y.weak and y.value == 0
         if known_zero and isinstance(x, Scalar) and x.weak and not build.watches:
-            build.refuse("division by zero")
+            message = python_raises.BY_ZERO.get(op, "division by zero")
+            build.refuse(message, error=ZeroDivisionArgumentError)
     if op == "pow" and isinstance(x, ArrayValue) and x.dtype == BOOL and isinstance(y, Scalar) and y.weak:
         if static_int(y) == 2:  # which NumPy takes for np.square: int8, and not int64
             return elementwise(build, "square", (x,))

@@ -24,6 +24,7 @@ from ...errors import (
     NoItemsError,
     NoneArgumentError,
     SrcgradError,
+    ZeroDivisionArgumentError,
     place,
 )
 from ...ir.nodes import Raise
@@ -42,6 +43,7 @@ RAISED: dict[type[SrcgradError], tuple[type[Exception], str]] = {
     AttributeArgumentError: (AttributeError, "RuntimeAttributeError"),
     NoItemsError: (TypeError, "RuntimeTypeError"),
     NoneArgumentError: (TypeError, "RuntimeTypeError"),
+    ZeroDivisionArgumentError: (ZeroDivisionError, "RuntimeZeroDivisionError"),
 }
 
 
