@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from operator import add, eq, floordiv, ge, gt, le, lt, mul, ne, neg, sub
+from typing import Any
 
 import numba
 import numpy as np
@@ -65,6 +67,42 @@ def test_one_loop() -> None:
     text = grad(in_a_loop, cache=False).source(A, B, 3, kind="primal")
     assert "BoundsError" not in text
     assert loops_of(text.split("return")[0]) <= 3
+
+
+def of_one_shape(x, w):
+    if x.shape != w.shape:
+        raise ValueError("shapes")
+    s = np.sum(x * x)
+    for i in range(w.shape[0]):
+        for j in range(w.shape[1]):
+            s += w[i, j] * x[i, j]
+    return s + np.sum(x * w)
+
+
+def asserted(x, w):
+    assert x.shape == w.shape
+    return np.sum(x * x) + np.sum(w * w) + np.sum(x * w)
+
+
+def otherwise(x, w):
+    if np.shape(x) == (w.shape[0], w.shape[1]):
+        return np.sum(x * x) + np.sum(w * w) + np.sum(x * w)
+    else:
+        raise ValueError("shapes")
+
+
+@pytest.mark.parametrize("function", [of_one_shape, asserted, otherwise])
+def test_of_whole_shapes(function: Callable[..., Any]) -> None:
+    f = grad(function, jit=False, cache=False)
+    text = f.source(A, B)
+    assert loops_of(text) == text.count("if ") == 1
+    assert f(A, B) == pytest.approx(function(A, B), rel=1e-14)
+    check_grad(f, A, B)
+    for other in (A[:4], A[:, :2], A[:2, :1]):
+        with pytest.raises((ValueError, AssertionError)) as expected:
+            function(A, other)
+        with pytest.raises(expected.type):
+            f.backward(A, other)
 
 
 @pytest.mark.parametrize("jit", [False, True])

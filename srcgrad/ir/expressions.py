@@ -252,7 +252,18 @@ def either(x: Expr | None, y: Expr) -> Expr:
 
 
 def negated(x: Expr) -> Expr:
-    return Call("not", (x,), BOOL)
+    """not x; of lengths that are equal, all of them, that one differs: so a check says it."""
+    return _differ(x) or Call("not", (x,), BOOL)
+
+
+def _differ(x: Expr) -> Expr | None:
+    match x:
+        case Call(op="eq", args=(first, second)) if first.dtype == second.dtype == INT64:
+            return Call("ne", (first, second), BOOL)
+        case Call(op="and", args=(first, second)):
+            one, other = _differ(first), _differ(second)
+            return one and other and Call("or", (one, other), BOOL)
+    return None
 
 
 def select(condition: Expr, x: Any, y: Any) -> Expr:
