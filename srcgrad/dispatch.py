@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from inspect import Parameter, Signature
-from itertools import starmap, zip_longest
+from itertools import starmap
 from typing import Any
 
 from numba.core import config
@@ -267,7 +267,7 @@ class Stage:
             return self.forward.pullback(self.program, leaves, *self.types(leaves))
         try:
             generated = self.program.generate(self.kind, *self.types(leaves), self.stretch, self.cut, self.granted)
-            if generated.equal_lengths and self._will_stretch(leaves):
+            if self._will_stretch(generated, leaves):
                 self.stretch = True  # the other code would be compiled for nothing
                 generated = self.program.generate(self.kind, *self.types(leaves), True, self.cut, self.granted)
             self.once = generated.facts.once
@@ -280,19 +280,22 @@ class Stage:
         except MissingCotangent as error:  # now the shape that v must have is known
             raise error.with_shapes([getattr(leaf, "shape", ()) for leaf in leaves], OF_BACKWARD) from None
 
-    def _will_stretch(self, leaves: Sequence[Any]) -> bool:
-        """Does the first call look as if a length of 1 stood beside another?"""
+    def _will_stretch(self, generated: Any, leaves: Sequence[Any]) -> bool:
+        """Does a length of 1 stand beside another in the first call?"""
         of_v = len(leaf_names(self.pattern[-1:], ("v",))) if self.with_v else 0
-        is_first = not self.is_prepared and self.granted
-        return is_first and not self.stretch and _is_one_stretched(leaves[: len(leaves) - of_v])
+        if self.is_prepared or self.stretch or not (self.granted and generated.equal_lengths):
+            return False
+        captured = [capture.place() for capture in generated.captured]
+        return bool(generated.would_stretch([*leaves[: len(leaves) - of_v], *captured]))
 
     def source(self, leaves: Sequence[Any], after: str | None) -> str:
         """The text of what a call with these leaves runs."""
         types, cotangents = self.types(leaves)
         stretch = self.stretch
-        if self._will_stretch(leaves):
+        if not (stretch or self.is_prepared):
             like = pipeline.LIKE_THE_OUTPUT if cotangents is None else cotangents
-            stretch = self.program.generate(self.kind, types, like, False, self.cut, self.granted).equal_lengths
+            generated = self.program.generate(self.kind, types, like, False, self.cut, self.granted)
+            stretch = self._will_stretch(generated, leaves)
         return self.program.source(self.kind, types, cotangents, after, stretch, self.cut, self.granted)
 
     def captured_types(self) -> tuple[tuple[str, Any], ...]:
@@ -403,13 +406,6 @@ class Forward:
             "what the function reads from outside changed between vjp and the first call of its pullback",
             help=("call vjp again",),
         )
-
-
-def _is_one_stretched(leaves: Sequence[Any]) -> bool:
-    """Does it look as if a length of 1 stood beside another?  (Which lengths will meet is not known here.)"""
-    shapes = [leaf.shape[::-1] for leaf in leaves if getattr(leaf, "shape", ())]
-    aligned = (set(lengths) - {0} for lengths in zip_longest(*shapes, fillvalue=0))
-    return any(1 in lengths and len(lengths) > 1 for lengths in aligned)
 
 
 def _type_now(value: Any, name: str) -> Any:

@@ -6,7 +6,7 @@ printed; `program_after` shows it after any of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,10 +19,13 @@ from .errors import OptionError
 from .frontend.function import Interpreted, interpret
 from .frontend.outside import Place
 from .frontend.seeds import LIKE_THE_OUTPUT
+from .ir import affine
 from .ir.check import GONE_AFTER, check, check_results, check_types
+from .ir.expressions import Call, Const, Dim, Expr, integer
 from .ir.nodes import Function
 from .ir.show import show
 from .ir.types import ValueType
+from .ir.walk import rewrite
 from .options import Options
 from .passes.early_checks import check_early
 from .passes.late_checks import compares_late
@@ -49,7 +52,8 @@ class Generated:
     `results` and `outputs` are structures of types; `writes` are the positions of leaf arguments that f writes;
     `assumed` are outside values that the text was specialised to, with how to look at them again; `facts` are what the
     backend may rely on beside the text.  `equal_lengths`: lengths that might differ were taken to be equal, and a
-    BroadcastError may only mean that one of them is 1: then generate with `stretch`.  `whole_slices`: slices of known
+    BroadcastError may only mean that one of them is 1: then generate with `stretch`.  `taken_as_equal` says which these
+    are, in lengths of the arguments and of what is captured, by `names`.  `whole_slices`: slices of known
     bounds were taken to end inside their axes; on a ShortAxisError, which comes ahead of all else, generate with `cut`.
     Where `facts.once` is true such an error may come after a write, and nothing may be taken for granted.
     """
@@ -64,8 +68,32 @@ class Generated:
     writes: tuple[int, ...] = ()
     assumed: tuple[tuple[Place, Any], ...] = ()
     equal_lengths: bool = False
+    taken_as_equal: tuple[tuple[Expr, Expr], ...] = ()
+    names: tuple[str, ...] = ()
     whole_slices: bool = False
     facts: Facts = Facts()  # noqa: RUF009 (it is frozen)
+
+    def would_stretch(self, arguments: Sequence[Any]) -> bool:
+        """Does a length of 1 stand beside another one, in these arguments?"""
+        known: dict[Expr, Expr] = {
+            Dim(name, axis): integer(length)
+            for name, argument in zip(self.names, arguments, strict=False)
+            for axis, length in enumerate(getattr(argument, "shape", ()))
+        }
+
+        def put(part: Expr) -> Expr:
+            match part:
+                case Call(op="maximum", args=(x, y)):
+                    return affine.maximum(x, y)
+                case Call(op="floordiv", args=(x, Const(value=int(by)))) if by > 0:
+                    return affine.floordiv(x, by)
+            return affine.normal(known.get(part, part))
+
+        for pair in self.taken_as_equal:
+            lengths = {length.value for length in (rewrite(x, put) for x in pair) if isinstance(length, Const)}
+            if len(lengths) == 2 and 1 in lengths:
+                return True
+        return False
 
 
 @deeper_if_need_be
@@ -109,6 +137,8 @@ def generate(
         text=text,
         facts=replace(facts, handed_in=len(start.captured), written=frozenset(writes), once=late),
         equal_lengths=start.equal_lengths,
+        taken_as_equal=start.taken_as_equal,
+        names=tuple(param.name for param in start.function.params),
         whole_slices=start.whole_slices,
         entry=program.name,
         arguments=info.extra["arguments"],

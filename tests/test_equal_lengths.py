@@ -133,6 +133,36 @@ def test_other_shapes(jit: bool) -> None:
     check_value_and_grad(one, A, B, rtol=1e-14, at_once=jit)
 
 
+WEIGHTS = RNG.uniform(0.2, 1.0, (2, 1))
+
+
+def beside_a_column(x, w, column):
+    return np.sum(np.sin(x * w)) + np.sum((x @ column) ** 2)
+
+
+def of_steps(x, w, column):
+    return np.sum(np.diff(x) * w[:, 0]) * column[0, 0]
+
+
+def by_a_global(x, w, column):
+    return np.sum(x * WEIGHTS * w) * column[0, 0]
+
+
+@pytest.mark.parametrize("function", [beside_a_column, of_steps, by_a_global])
+def test_the_first_call_goes_by_the_lengths_that_meet(function: Callable[..., Any]) -> None:
+    """A length of 1 beside another is no reason to stretch it, where nothing brings the two together."""
+    first = (A[:2, 0], A[:1, :1], A[:1, :1]) if function is of_steps else (A[:2, :2], B[:2, :2], A[:2, :1])
+    more = (A[:, 0], A[:4, :1], A[:1, :1]) if function is of_steps else (A[:2, :2], B[:2, :2], B[:2, :1])
+    first, more = (tuple(map(np.array, arguments)) for arguments in (first, more))
+    f = grad(function, jit=False, cache=False)
+    ahead = f.source(*first)
+    check_grad(f, *first)
+    assert f.source(*first) == f.source(*more) == ahead
+    assert f(*more) == pytest.approx(function(*more), rel=1e-14)
+    assert ("conform" in ahead) == (function is by_a_global)
+    check_grad(f, *(first if function is by_a_global else more))
+
+
 def stretched_and_cut(x, rows, b):
     b[:, 0] /= 2.5 + x[-1]
     x[0] = 0.5 * b[0, 0]

@@ -364,6 +364,7 @@ def equal_length(builder: Builder, x: Expr, y: Expr) -> Expr:
     if not are_equal(builder, x, y):
         builder.compatible.add(frozenset((x, y)))
         builder.equal_lengths = True
+        builder.taken_as_equal.append((x, y))
         message = "lengths {} and {} do not broadcast together" + place(builder.span)
         builder.emit(If(Call("ne", (x, y), BOOL), (Raise("BroadcastError", message, (x, y)),)))
     return y if isinstance(y, Const) else x

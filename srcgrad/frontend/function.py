@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import ArgumentError, OptionError, SrcgradError, UnsupportedError
-from ..ir.expressions import Array, Const, Var, is_inexact
+from ..ir.expressions import Array, Const, Expr, Var, is_inexact
 from ..ir.info import Info
 from ..ir.names import RESERVED
 from ..ir.nodes import Function, Library, OwnCopy, Stmt
@@ -85,6 +85,7 @@ class Interpreted:
     writes: frozenset[str]  # the names of parameters
     assumed: tuple[tuple[Place, Any], ...]
     equal_lengths: bool  # see `pipeline.Generated`
+    taken_as_equal: tuple[tuple[Expr, Expr], ...]
     whole_slices: bool
 
 
@@ -227,7 +228,7 @@ class _Job:
             program, structure(outputs), self.given, like_the_output(outputs),
             tuple(Outside(c.name, c.place, self.type_of_param(c)) for c in captured),
             dict(self.interpreter.exceptions), frozenset(written), tuple(self.interpreter.assumed.values()),
-            build.equal_lengths, bool(build.whole),
+            build.equal_lengths, tuple(build.taken_as_equal), bool(build.whole),
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------ parameters

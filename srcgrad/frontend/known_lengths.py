@@ -43,6 +43,7 @@ class KnownLengths(Statements):
         self.checked_lengths: set[frozenset[Expr]] = set()  # lengths found equal at the top level
         self.stretch = False  # see `options.Options`
         self.equal_lengths = False  # lengths were taken to be equal
+        self.taken_as_equal: list[tuple[Expr, Expr]] = []  # which
         self.cut = True  # see `options.Options`
         self.whole: dict[Expr, list[Expr]] = {}  # lengths → what they are at least, if slices are not cut short
         self.stretched: dict[str, Array] = {}  # operands that conform at run time, by name: what is stretched
