@@ -988,7 +988,30 @@ def attributes_of_one_object(x: Any, c: Any) -> Any:
     return world.wet[0]["n"], world.dry[0]["n"], world.wet[1]["v"], world.dry[1]["v"]
 
 
-@pytest.mark.parametrize("f", [by_one_function, joined_and_copied, attributes_of_one_object], ids=lambda f: f.__name__)
+def pairs(x: Any, c: Any) -> Any:
+    ys = [(Tank(row[0]), Tank(row[1])) for row in x]
+    for y in ys:
+        y[0].count += c
+        y[1].count += 1
+    return ys[0][0].count, ys[0][1].count, x[ys[0][1].count, 0] * c
+
+
+def of_two_attributes(x: Any, c: Any) -> Any:
+    ys = []
+    for row in x:
+        ys.append(SimpleNamespace(first=SimpleNamespace(v=row, n=1), n=1, other=SimpleNamespace(v=row[1:], n=1)))
+    for y in ys:
+        y.other.n *= c
+        y.other.v = y.other.v * c
+        y.first.n += 1
+        y.n -= 1
+    return ys[0].first.n, ys[0].n, ys[0].other.n, ys[-1].other.v, x[ys[-1].n, 0]
+
+
+OF_THEIR_OWN = [by_one_function, joined_and_copied, attributes_of_one_object, pairs, of_two_attributes]
+
+
+@pytest.mark.parametrize("f", OF_THEIR_OWN, ids=lambda f: f.__name__)
 def test_lists_of_one_class_have_numbers_of_their_own(f: Any) -> None:
     g = grad(f, jit=False)
     assert_same_kind(g(X, C), f(X, C), f.__name__)

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...ir.expressions import Array
+from ...ir import affine
+from ...ir.expressions import Array, Expr
 from ...ir.nodes import Store
 from ...ir.types import ScalarType
 from ...ir.walk import loads, substitute
@@ -75,7 +76,9 @@ def _widened(interpreter: Interpreter, rows: Array, owner: TupleValue, k: int, p
     if new == own:
         return
     name, build = (owner.kind, owner.kind.keys[k]), interpreter.build
-    kinds, places = build.fields.kinds, build.fields.put_at.get(build.root(rows), frozenset())
+    kinds, number = build.fields.kinds, _number_of(interpreter, rows, part)
+    put_at = build.fields.put_at.get(build.root(rows), ()) if number is not None else ()
+    places = [(*place, number) for place in put_at]
     new = joined_numbers.common_place((new, *(kinds[name, p] for p in (*places, None) if (name, p) in kinds)))
     other: list[Put | None] = [place for place in places if kinds.get((name, place)) != new]
     if not other and kinds.get((name, None)) != new:
@@ -86,6 +89,20 @@ def _widened(interpreter: Interpreter, rows: Array, owner: TupleValue, k: int, p
             "let it begin as one of that kind:  0.0",
         )
     raise OtherNumbers(name, other, new)
+
+
+def _number_of(interpreter: Interpreter, rows: Array, part: Scalar | ArrayValue) -> int | None:
+    """Which of the numbers and arrays of an item a part is; None where the lengths ahead of it have other names."""
+    (load,) = loads(item_views.expr_of(part))
+    ndim = part.ndim if isinstance(part, ArrayValue) else 0
+    column = substitute(load.index[1], dict.fromkeys(range(ndim), affine.ZERO))
+    start: Expr = affine.ZERO
+    layout = interpreter.build.fields.layouts[interpreter.build.root(rows)]
+    for number, dims in enumerate(list_parts.leaves(layout)):
+        if len(dims) == ndim and affine.same(start, column):
+            return number
+        start = affine.add(start, affine.product(dims))
+    return None
 
 
 def _check_kind(interpreter: Interpreter, key: Any, part: Any, value: Any) -> None:

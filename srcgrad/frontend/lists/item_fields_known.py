@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from ..statements import Statements
 
 Field = tuple[Any, Any]  # of which kind of object, and its name
-Put = tuple[Any, ...]  # where a program puts an object into a list: the places of all calls under way, and that
-Numbers = dict[tuple[Field, Put | None], ScalarType]  # of objects that are put there, or anywhere
+Put = tuple[Any, ...]  # where a program puts an item into a list: the places of all calls under way, and that
+Numbers = dict[tuple[Field, Put | None], ScalarType]  # of items that are put there (and which number), or anywhere
 ANY_FIELD: Field = (None, None)
 
 
@@ -63,6 +63,7 @@ class ItemFields:
     are_read: bool = False  # are there objects in lists at all?
     rows: set[str] = field(default_factory=set)  # memory that views are read from
     kinds_in: dict[str, frozenset[Any]] = field(default_factory=dict)  # of the objects in such memory
+    layouts: dict[str, Any] = field(default_factory=dict)  # and how these lie there
     put_at: dict[str, frozenset[Put]] = field(default_factory=dict)  # where these are put there
     held_twice: set[Any] = field(default_factory=set)  # kinds of objects that may be in a list more than once
     of_one_array: set[Any] = field(default_factory=set)  # kinds of objects of which several may have one array

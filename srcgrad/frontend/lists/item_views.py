@@ -33,12 +33,12 @@ def is_object(kind: Any) -> bool:
     return isinstance(kind, RecordKind) or (isinstance(kind, DictKind) and kind.cls not in SETS)
 
 
-def kind_of_part(interpreter: Interpreter, owner: TupleValue, k: int, own: ScalarType) -> ScalarType:
-    """The kind of number that a part of an object is, in a list of run-time length."""
+def kind_of_part(interpreter: Interpreter, owner: TupleValue, k: int, number: int, own: ScalarType) -> ScalarType:
+    """The kind of number that a part of an object is, in a list of run-time length: which of the item's that is."""
     if not is_object(owner.kind):
         return own
     part, kinds = (owner.kind, owner.kind.keys[k]), interpreter.build.fields.kinds
-    later = [kinds[part, place] for place in (_place(interpreter), None) if (part, place) in kinds]
+    later = [kinds[part, put] for put in ((*_place(interpreter), number), None) if (part, put) in kinds]
     return joined_numbers.common_place((own, *later)) if later else own
 
 
@@ -58,7 +58,8 @@ def kinds_in(layout: Any) -> Iterator[Any]:
 
 def note_kinds(interpreter: Interpreter, rows: Array, layout: Any) -> None:
     """Items that lie so are put into these rows."""
-    interpreter.build.fields.kinds_in[interpreter.build.root(rows)] = frozenset(kinds_in(layout))
+    fields, root = interpreter.build.fields, interpreter.build.root(rows)
+    fields.kinds_in[root], fields.layouts[root] = frozenset(kinds_in(layout)), layout
 
 
 def note_put(interpreter: Interpreter, rows: Array, layout: Any) -> None:

@@ -55,7 +55,7 @@ def _layout_of(interpreter: Interpreter, part: Any, numbers: list[ScalarType]) -
                 count = len(numbers)
                 parts.append(_layout_of(interpreter, item, numbers))
                 if isinstance(item, (Scalar, ArrayValue)) and len(numbers) > count:
-                    numbers[count] = item_views.kind_of_part(interpreter, part, k, numbers[count])
+                    numbers[count] = item_views.kind_of_part(interpreter, part, k, count, numbers[count])
             return None if None in parts else Layout(kind, tuple(parts))
     return None
 
