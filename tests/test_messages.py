@@ -58,6 +58,25 @@ def two_of_one_name(x):
     return x.sum()
 
 
+NoName, OfTheArgument = type("no identifier", (Exception,), {}), type("x", (ValueError,), {})
+
+
+def of_any_name(x):
+    if x[0] > 5:
+        raise OfTheArgument("one", x[0])
+    if x[1] > 1:
+        raise NoName(f"{x[0]:.1f}")
+    return x.sum()
+
+
+def of_the_name_of_an_argument(x):
+    if x[0] > 5:
+        raise NoName("one")
+    if x[1] > 1:
+        raise OfTheArgument("two")
+    return x.sum()
+
+
 def asserted(x):
     assert x[0] < 0, f"got {x.sum()}"
     return x.sum()
@@ -141,7 +160,7 @@ MESSAGES = [
     with_arrays, with_an_array_in_a_helper,
     formatted, made_ahead, two_of_one_name, asserted, asserted_with_a_number, by_percent, by_format, with_a_shape,
     with_arguments, with_numbers,
-    with_a_constructor, ahead_of_time, in_a_loop,
+    with_a_constructor, ahead_of_time, in_a_loop, of_any_name, of_the_name_of_an_argument,
 ]  # fmt: skip
 
 

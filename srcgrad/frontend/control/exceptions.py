@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from dataclasses import replace
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any
@@ -99,14 +100,22 @@ def _raise(interpreter: Interpreter, made: MadeException) -> None:
 
 
 def _name_of(interpreter: Interpreter, error: type[BaseException]) -> str:
-    """What generated code calls it: other classes may have its name."""
+    """What generated code calls it: other classes and variables may have its name, which may be any text."""
     name = error.__name__
     if getattr(builtins, name, None) is error:
         return name
-    names = chain((name,), (f"{name}_{k}" for k in count(1)))
-    known = interpreter.exceptions
-    free = next(n for n in names if known.get(n, error) is error and n not in RESERVED and not hasattr(builtins, n))
+    name = re.sub(r"\W+", "_", name)
+    name = name if name.isidentifier() else f"error_{name}"
+    known, taken = interpreter.exceptions, interpreter.build.names.taken
+
+    def is_free(name: str) -> bool:
+        if name in known:
+            return known[name] is error
+        return not (name in taken or name in RESERVED or hasattr(builtins, name))
+
+    free = next(filter(is_free, chain((name,), (f"{name}_{k}" for k in count(1)))))
     known[free] = error
+    taken.add(free)
     return free
 
 
