@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -179,6 +180,20 @@ def set_of_a_run(x):
     return x[0] if 1 in near else x[1]
 
 
+def by_objects(x):
+    parts = [SimpleNamespace(v=value) for value in (x[0], x[1])]
+    by = {
+        part: 2.0 * part.v  # here
+        for part in parts
+    }
+    return by[parts[0]]
+
+
+def set_of_lists(x):
+    near = {(1, [2, 3])}  # here
+    return x[0] * len(near)
+
+
 BONDS = [(1, 0), (1, 2)]
 ALL_KEYS = "by gets other keys .*help: make it with all of its keys ahead of the branch:  by = "
 AT_A_LINE: list[tuple[Callable[..., Any], str]] = [
@@ -198,6 +213,8 @@ AT_A_LINE: list[tuple[Callable[..., Any], str]] = [
     (bound_by_a_number_first, r"bound is a number at the beginning.*help: .*:  bound = np\.full_like\(x, bound\)"),
     (bound_by_a_number_on_a_path, r"bound is of another kind by the path.*:  bound = np\.full_like\(x, bound\), where"),
     (set_of_a_run, "the items of a set, are known when f is compiled.* f reads from outside, arguments in static="),
+    (by_objects, r"which SimpleNamespace this is, only a run tells.*\^{4}\n.*help: .*text that .*d\[o\.name\]"),
+    (set_of_lists, "unhashable type: 'list'"),
     (roots_in_a_list, "reads zeros, a list .*help: keep the numbers in an array:  zeros = "),
 ]
 

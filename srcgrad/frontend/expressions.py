@@ -135,7 +135,9 @@ def _as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
             return display(interpreter, parts, tuple if isinstance(node, ast.Tuple) else list)
         case ast.Set(elts=parts):
-            return sets.display(interpreter, unpacked(parts_of(interpreter, parts, evaluate)))
+            values = unpacked(parts_of(interpreter, parts, evaluate))
+            interpreter.at(node)
+            return sets.display(interpreter, values)
         case ast.Dict(keys=keys, values=values):
             return _dict_display(interpreter, keys, values)
         case ast.Slice(lower=lower, upper=upper, step=step):
@@ -160,7 +162,9 @@ def _dict_display(interpreter: Interpreter, keys: list[ast.expr | None], nodes: 
     values = iter(evaluate_all(interpreter, both, lambda of, n: (evaluate if n in keys else as_it_is)(of, n)))
     items: dict[Any, Any] = {}
     for key in keys:
-        name = None if key is None else records.key_of(interpreter, next(values))
+        if key is not None:
+            interpreter.at(key)
+            name = records.key_of(interpreter, next(values))
         value = next(values)
         if key is not None:
             items[name] = value

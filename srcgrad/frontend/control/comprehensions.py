@@ -80,6 +80,7 @@ def generator(interpreter: Interpreter, node: ast.GeneratorExp) -> Any:
 def set_of_items(interpreter: Interpreter, node: ast.SetComp) -> TupleValue:
     items = comprehension(interpreter, ast.copy_location(ast.ListComp(node.elt, node.generators), node))
     known = unpacking.known_items(interpreter, items)
+    interpreter.at(node.elt)
     if known is None:
         interpreter.build.refuse(records.KEYS_ARE_KNOWN, *records.INSTEAD_OF_KEYS)
     return sets.display(interpreter, known)
@@ -89,6 +90,7 @@ def set_of_items(interpreter: Interpreter, node: ast.SetComp) -> TupleValue:
 def dict_of_items(interpreter: Interpreter, node: ast.DictComp) -> TupleValue:
     pair = ast.copy_location(ast.Tuple([node.key, node.value], ast.Load()), node)
     made = comprehension(interpreter, ast.copy_location(ast.ListComp(pair, node.generators), node))
+    interpreter.at(node.key)
     if unpacking.known_items(interpreter, made) is None:
         interpreter.build.refuse(records.KEYS_ARE_KNOWN, *records.INSTEAD_OF_KEYS)
     return dicts.made_of(interpreter, [made], {})

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from ...errors import ArgumentError
 from ...ir.types import SETS, DictKind, RecordKind
 from .. import identities, known_values
-from ..values import Method, Scalar, Static, TupleValue, is_hashable, new_dict
+from ..array_values import ArrayValue
+from ..values import Items, Method, Scalar, Static, TupleValue, is_hashable, new_dict
 
 if TYPE_CHECKING:
     from ..interpret import Interpreter
@@ -39,15 +41,37 @@ INSTEAD_OF_KEYS = (
     "where the keys are whole numbers, an array or a list in its place:  d = np.zeros(n), d[k] += x",
     "or make them of what is known: numbers, tuples, lists and objects that f reads from outside, arguments in static=",
 )
+INSTEAD_OF_OBJECTS = (
+    "a text that the object has, or its place in a list:  d[o.name]",
+    "or keep what belongs to the object in itself:  o.n = 0",
+)
 
 
 def key_of(interpreter: Interpreter, value: Any) -> Any:
     """A key, which must be known."""
-    key = known_values.plain(value)
     known_values.refuse_template(interpreter, value)
-    if not known_values.is_known(value) or not is_hashable(key) or not _may_be_key(value):
-        interpreter.build.refuse(KEYS_ARE_KNOWN, *INSTEAD_OF_KEYS)
+    if not _is_key(value):
+        _refuse_key(interpreter, value)
+    key = known_values.plain(value)
     return value.dtype.type(key) if isinstance(value, Scalar) and not value.weak else key
+
+
+def _is_key(value: Any) -> bool:
+    return known_values.is_known(value) and _may_be_key(value) and is_hashable(known_values.plain(value))
+
+
+def _refuse_key(interpreter: Interpreter, value: Any) -> NoReturn:
+    while isinstance(value, TupleValue) and value.kind is tuple and not all(map(_is_key, value.items)):
+        value = next(item for item in value.items if not _is_key(item))
+    build = interpreter.build
+    match value:
+        case TupleValue(kind=RecordKind(cls=cls)):
+            build.refuse(f"{KEYS_ARE_KNOWN}; which {cls.__name__} this is, only a run tells", *INSTEAD_OF_OBJECTS)
+        case Items(kind=kind) | TupleValue(kind=DictKind(cls=kind) | (type() as kind)) if kind.__hash__ is None:
+            build.refuse(f"unhashable type: '{kind.__name__}'", error=ArgumentError)
+        case ArrayValue(dims=(_, *_)):
+            build.refuse("unhashable type: 'numpy.ndarray'", error=ArgumentError)
+    build.refuse(f"{KEYS_ARE_KNOWN}; what this is, only a run tells", *INSTEAD_OF_KEYS)
 
 
 def _may_be_key(value: Any) -> bool:
