@@ -25,8 +25,11 @@ def kind_of_both(signature: Any) -> Any:
     return kinds.pop() if len(signature.args) == 2 and len(kinds) == 1 else None
 
 
-def instruction(op: Any, signature: Any) -> Callable[[Any, Any, Any], Any] | None:
-    """What makes one instruction of an operator on two numbers of one type; None for all others."""
+def instruction(op: Any, signature: Any, flags: tuple[str, ...] = ()) -> Callable[[Any, Any, Any], Any] | None:
+    """What makes one instruction of an operator on two numbers of one type; None for all others.
+
+    `flags`: of arithmetic on whole numbers.
+    """
     kind, result = kind_of_both(signature), signature.return_type
     if isinstance(kind, types.Float):
         if op in OF_FLOATS and result == kind:
@@ -35,7 +38,7 @@ def instruction(op: Any, signature: Any) -> Callable[[Any, Any, Any], Any] | Non
             return lambda builder, x, y: builder.fcmp_ordered(ORDERED[op], x, y)
     elif kind == types.int64:
         if op in OF_INTEGERS and result == kind:
-            return lambda builder, x, y: getattr(builder, OF_INTEGERS[op])(x, y)
+            return lambda builder, x, y: getattr(builder, OF_INTEGERS[op])(x, y, flags=flags)
         if op in ORDERED and result == types.boolean:
             return lambda builder, x, y: builder.icmp_signed(ORDERED[op], x, y)
     return None

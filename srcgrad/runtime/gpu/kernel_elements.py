@@ -34,6 +34,7 @@ from srcgrad.runtime.instructions import instruction
 
 COMPARISONS = {operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">=", operator.eq: "==",
                operator.ne: "!="}  # fmt: skip
+NO_WRAP = ("nsw",)  # as Numba has it: NVVM unrolls no loop whose index might wrap around
 HALF, WORD = IntType(32), IntType(64)
 ABOUT = "srcgrad_kernel"  # under this name it travels in Numba's metadata of a compilation
 
@@ -81,7 +82,7 @@ class ElementLower(CUDALower):
 
     def lower_binop(self, resty: Any, expr: Any, op: Any) -> Any:
         signature = self.fndesc.calltypes[expr]
-        make = instruction(op, signature)
+        make = instruction(op, signature, NO_WRAP)
         if make is None:
             return super().lower_binop(resty, expr, op)
         left, right = (
