@@ -95,6 +95,17 @@ def test_every_kernel_compiles_without_a_gpu(f, args, dtype, cc):
         assert "Error" not in text and ".extern .func" not in text
 
 
+@grad(target="cuda")
+def without_means(x):
+    return x - x.mean(axis=1, keepdims=True)
+
+
+@compiles
+def test_loops_of_a_warp_are_unrolled():
+    """NVVM does that to loops whose index does not wrap around."""
+    assert without_means.ptx(np.ones((3, 4)), kind="primal")["without_means_i_rows"].count("ld.global") > 20
+
+
 @compiles
 @pytest.mark.parametrize("program", CORPUS[::24], ids=lambda program: program.name)
 def test_kernels_of_the_corpus_compile(program):
