@@ -10,6 +10,7 @@ import pytest
 from support import check_value_and_grad
 
 from srcgrad import grad
+from srcgrad.errors import BoundsError
 from srcgrad.testing import check_grad
 
 
@@ -113,6 +114,31 @@ def the_pivot_before_may_stay(a):
     return np.sum(a**2)
 
 
+def by_rows(a):
+    a, n = a.copy(), a.shape[0]
+    for k in range(n):
+        a[k] = a[k] / a[k, k]
+        for i in range(n):
+            if i != k:
+                a[i] = a[i] - a[i, k] * a[k]
+        a[k] *= 1.0 + 0.1 * a[k, -1]
+    return np.sum(a**3)
+
+
+def by_columns(q):
+    q, n = q.copy(), q.shape[1]
+    r = np.zeros((n, n))
+    for k in range(n):
+        v = q[:, k] * 1.0
+        for i in range(k):
+            r[i, k] = v @ q[:, i]
+            v = v - r[i, k] * q[:, i]
+        r[k, k] = np.sqrt(np.sum(v**2))
+        q[:, k] = v / r[k, k]
+        r[k, k] = np.hypot(r[k, k], r[0, k])
+    return np.sum(r) + np.sum(q**3)
+
+
 PROGRAMS = {
     pivot_by_a_loop: 0,
     pivot_from_the_end: None,  # what it keeps is not the question: that its gradient is right is
@@ -121,6 +147,8 @@ PROGRAMS = {
     any_row_may_be_the_pivot: 1,
     the_row_before_may_be_the_pivot: None,
     the_pivot_before_may_stay: 1,
+    by_rows: 1,  # the pivot's row; a number that a row is multiplied with is kept once
+    by_columns: 1,
 }
 
 
@@ -168,3 +196,26 @@ def test_a_part_that_is_not_written_is_read_where_it_is() -> None:
     assert f.source(a, kind="primal").count("np.empty") == 3
     np.testing.assert_allclose(f(a), shifted(a))
     check_grad(f, a)
+
+
+def by_its_own_elements(a):
+    """The element that all others are multiplied with is one of them; NumPy has read it by then."""
+    a = a.copy()
+    for k in range(a.shape[0]):
+        a[k] -= a[k, 0] * a[0]
+        a[k] = np.where(a[k] > 0.0, a[k] * a[k, -1], a[0, k] - a[k])
+        a[:, k] = np.cumsum(a[:, k] * a[k, k]) + np.sum(a[k] * a[0, k])
+    return a
+
+
+@pytest.mark.parametrize("jit", (False, True), ids=("plain", "compiled"))
+def test_an_element_that_the_loop_writes_is_read_ahead_of_it(jit: bool) -> None:
+    f = grad(by_its_own_elements, jit=jit)
+    rng = np.random.default_rng(3)
+    for n in (1, 4):
+        check_value_and_grad(f, rng.normal(size=(n, n)) + 0.1, at_once=jit)
+    x = np.ones((2, 0))
+    with pytest.raises(IndexError):
+        by_its_own_elements(x)
+    with pytest.raises(BoundsError):
+        f(x)

@@ -19,6 +19,7 @@ from .cpu.in_strips import in_strips
 from .cpu.last_step import last_step
 from .cpu.masked_rows import masked_rows
 from .cpu.name_choices import name_choices
+from .cpu.name_elements import name_elements
 from .cpu.outer_products import outer_products
 from .cpu.parallelise import parallelise
 from .cpu.products_in_strips import products_in_strips
@@ -332,6 +333,7 @@ OPTIONAL = {
         *IN_VECTORS,
         *ON_STACKS,
         *BYTECODE,
+        name_elements,
         write_out,
         neighbours,
         sort_values,
@@ -356,6 +358,7 @@ def passes_for(kind: str, options: Options) -> tuple[Pass, ...]:
             steps = _with(steps, keep, (keep, keep_in_rows, forward_again))
         return _chosen((*steps, *ON_A_GPU))
     steps = _with(_with(steps, find_independent, (write_out, neighbours, find_independent)), prove_bounds, AT_THE_ENDS)
+    steps = _with(steps, lower_arrays, (name_elements, lower_arrays))  # what waits for no element needs no temporary
     if kind == "primal":
         steps = _with(steps, lower_arrays, (lower_arrays, sort_values))  # before fuse: the loop is as it was written
     if not options.parallel:
