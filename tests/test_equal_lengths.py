@@ -133,6 +133,34 @@ def test_other_shapes(jit: bool) -> None:
     check_value_and_grad(one, A, B, rtol=1e-14, at_once=jit)
 
 
+def by_rows(x, w):
+    d = x[1:] - x[:-1]
+    return np.sum(w * d**2)
+
+
+def by_diff(x, w):
+    return np.sum(w * np.diff(x, axis=0) ** 2)
+
+
+def the_other_way(x, w):
+    return np.sum((x[1:] - x[:-1]) ** 2 * w)
+
+
+@pytest.mark.parametrize("function", [by_rows, by_diff, the_other_way])
+def test_steps_along_an_axis(function: Callable[..., Any]) -> None:
+    """One less than a length of x is a length of w: what is read once has no memory, and nothing is cleared for w_b."""
+    f = grad(function, jit=False, cache=False)
+    text = f.source(A[:, 0], B[1:, 0])
+    assert loops_of(text) == text.count("np.zeros") == text.count("np.empty") == 1
+    for rows in (5, 2, 1):
+        check_value_and_grad(f, A[:rows], B[1:rows])
+    check_value_and_grad(f, A, B[:1])
+    check_value_and_grad(f, A[:2, :0], B[:1, :0])
+    for other in (B[:3], B, B[1:, :2]):
+        with pytest.raises(BroadcastError):
+            f.backward(A, other)
+
+
 WEIGHTS = RNG.uniform(0.2, 1.0, (2, 1))
 
 

@@ -184,10 +184,10 @@ class Equal:
             self.same_as[y] = x
             self.names = {}
 
-    def rank(self, length: Expr) -> tuple[int, int]:
+    def rank(self, length: Expr) -> tuple[bool, int, int]:
         """Which one of several that are equal is the best to go by."""
         kind = next((k for k, kind in enumerate((Const, Dim, Var)) if isinstance(length, kind)), 3)
-        return kind, self.first.get(length, len(self.first))
+        return not isinstance(length, Const), self.first.get(length, len(self.first)), kind
 
 
 @lru_cache(maxsize=65536)

@@ -13,10 +13,11 @@ from dataclasses import replace
 from ..analysis.added_to_zero import added_to_zero, is_zero
 from ..analysis.effects import effects
 from ..analysis.known_here import view_dims
+from ..analysis.lengths import Equal, lengths_of
 from ..analysis.overwritten import span_over
 from ..analysis.signs import Signs, signs_of
 from ..ir import affine
-from ..ir.expressions import Array, Const, Expr, Load, Var, compare
+from ..ir.expressions import Array, Expr, Load, Var, compare
 from ..ir.info import roots_of
 from ..ir.nodes import (
     AddTo,
@@ -28,6 +29,7 @@ from ..ir.nodes import (
     Function,
     If,
     Library,
+    Raise,
     Rule,
     Stmt,
     Store,
@@ -40,28 +42,36 @@ MOST_ENDS = 2  # elements at either end that are set one by one
 
 
 def first_touch(function: Function) -> Function:
-    return replace(function, body=_Toucher(function).block(function.body))
+    return replace(function, body=_Toucher(function).block(function.body, Equal()))
 
 
 class _Toucher:
     def __init__(self, function: Function) -> None:
         self.is_primal = function.info.kind == "primal"
-        self.roots, self.signs = roots_of(function), signs_of(function)
+        self.roots, self.signs, self.lengths = roots_of(function), signs_of(function), lengths_of(function)
 
-    def block(self, block: Block) -> Block:
-        out = [
-            with_blocks(s, tuple(self.block(b) for b in blocks(s))) if blocks(s) and not isinstance(s, Rule) else s
-            for s in block
-        ]
+    def block(self, block: Block, equal: Equal) -> Block:
+        """`equal`: lengths that are equal, as a check ahead of the block has found."""
+        out: list[Stmt] = []
+        known: list[Equal] = []
+        for stmt in block:
+            known.append(equal)
+            if isinstance(stmt, If) and any(isinstance(inner, Raise) for inner in stmt.then):
+                equal = equal.copy()
+                equal.learn(stmt, self.lengths)
+            if blocks(stmt) and not isinstance(stmt, Rule):
+                within = known[-1].within(stmt)
+                stmt = with_blocks(stmt, tuple(self.block(part, within) for part in blocks(stmt)))
+            out.append(stmt)
         ends: dict[int, Block] = {}
         for position, stmt in enumerate(out):
             if isinstance(stmt, Alloc) and stmt.fill is not None and is_constant(stmt.fill):
                 at, handle = _first_to_touch(out, position)
                 if handle and not (self.is_primal and isinstance(out[at], Library)):  # it may add -0.0 to 0.0
-                    filled = _assigned(out[at], handle.array, stmt.fill, {}, handle.dims)  # type: ignore[arg-type]
+                    filled = _assigned(out[at], handle, {}, known[at])
                     if filled is not None:
                         out[position], out[at] = replace(stmt, fill=None), filled
-                    elif (nearly := _but_for_ends(out[at], handle, self.signs)) is not None:
+                    elif (nearly := _but_for_ends(out[at], handle, self.signs, known[at])) is not None:
                         out[position] = replace(stmt, fill=None)
                         ends[at], out[at] = (*nearly[0], *ends.get(at, ())), nearly[1]
         return self.at_once(tuple(s for k, stmt in enumerate(out) for s in (*ends.get(k, ()), stmt)))
@@ -123,7 +133,7 @@ def _first_to_touch(block: list[Stmt], position: int) -> tuple[int, Alloc | None
     return -1, None
 
 
-def _but_for_ends(loop: Stmt, made: Alloc, signs: Signs) -> tuple[Block, Stmt] | None:
+def _but_for_ends(loop: Stmt, made: Alloc, signs: Signs, equal: Equal) -> tuple[Block, Stmt] | None:
     """Likewise where a loop leaves out the first or the last element of a vector, which are set ahead of it."""
     if not isinstance(loop, For) or made.array.ndim != 1:
         return None
@@ -132,7 +142,7 @@ def _but_for_ends(loop: Stmt, made: Alloc, signs: Signs) -> tuple[Block, Stmt] |
     place = first.target if isinstance(first, AddTo) else first
     if not isinstance(place, (Load, Store)) or not _one_element(loop.body[at:], made.array):
         return None
-    assigned = _assigned(first, made.array, made.fill, {place.index[0]: dim}, made.dims)  # type: ignore[arg-type]
+    assigned = _assigned(first, made, {place.index[0]: dim}, equal)
     run = span_over(loop, place.index[0])
     if assigned is None or run is None or not signs.is_natural(run[0]):
         return None
@@ -154,8 +164,10 @@ def _is_in(place: Expr, dim: Expr) -> Expr:
     return compare("lt", place, dim) if is_from_front else compare("gt", affine.add(place, affine.ONE), 0)
 
 
-def _assigned(stmt: Stmt, array: Array, fill: Const, over: dict[Expr, Expr], dims: tuple[Expr, ...]) -> Stmt | None:
+def _assigned(stmt: Stmt, made: Alloc, over: dict[Expr, Expr], equal: Equal) -> Stmt | None:
     """The nest with its first addition to every element made an assignment; None where some are left out."""
+    array, fill = made.array, made.fill
+    assert fill is not None, made
     match stmt:
         case For(index=index, start=start, stop=stop, step=step, body=body):
             if step != affine.ONE or not affine.same(start, affine.ZERO):
@@ -165,16 +177,16 @@ def _assigned(stmt: Stmt, array: Array, fill: Const, over: dict[Expr, Expr], dim
             at = next(k for k, s in enumerate(body) if _touches(s, array))
             if stmt.ordered and isinstance(body[at], If):
                 return None  # it would store for each iteration what one in many has to add
-            inner = _assigned(body[at], array, fill, over | {index: stop}, dims)
+            inner = _assigned(body[at], made, over | {index: stop}, equal)
             if inner is None or not _one_element(body[at:], array):
                 return None
             return replace(stmt, body=(*body[:at], inner, *body[at + 1 :]))
         case If() if over:
-            return _in_both(stmt, array, fill, over, dims)
+            return _in_both(stmt, made, over, equal)
         case AddTo(target=Load(array=target, index=index), value=value) if target.name == array.name:
             if (
                 is_zero(fill)
-                and _covers(index, over, dims)
+                and _covers(index, made, over, equal)
                 and not any(x.array.name == array.name for x in loads(value))
             ):
                 return Store(target, index, added_to_zero(stmt), span=stmt.span, label=stmt.label)
@@ -182,23 +194,25 @@ def _assigned(stmt: Stmt, array: Array, fill: Const, over: dict[Expr, Expr], dim
             whole = routine.startswith("add_") and is_zero(fill)
             if whole and not any(isinstance(a, Array) and a.name == array.name for a in args):
                 return replace(stmt, routine=routine.removeprefix("add_"))
-        case Store(array=target, index=index) if target.name == array.name and _covers(index, over, dims):
+        case Store(array=target, index=index) if target.name == array.name and _covers(index, made, over, equal):
             if not any(x.array.name == array.name for e in expressions(stmt) for x in loads(e)):
                 return stmt
     return None
 
 
-def _in_both(branch: If, array: Array, fill: Const, over: dict[Expr, Expr], dims: tuple[Expr, ...]) -> If | None:
+def _in_both(branch: If, made: Alloc, over: dict[Expr, Expr], equal: Equal) -> If | None:
     """The same for both sides of a branch; one that adds nothing stores what memory is filled with."""
+    array, fill = made.array, made.fill
+    assert fill is not None, made
     index = next((access.index for access in effects((branch,)).accesses if access.array.name == array.name), ())
     known = tuple(part for part in index if part is not None)
-    if any(x.array.name == array.name for x in loads(branch.condition)) or not _covers(known, over, dims):
+    if any(x.array.name == array.name for x in loads(branch.condition)) or not _covers(known, made, over, equal):
         return None
     sides: list[Block] = []
     for side in (branch.then, branch.orelse):
         touching = [k for k, stmt in enumerate(side) if _touches(stmt, array)]
         if touching:
-            inner = _assigned(side[touching[0]], array, fill, over, dims)
+            inner = _assigned(side[touching[0]], made, over, equal)
             if inner is None:
                 return None
             side = (*side[: touching[0]], inner, *side[touching[0] + 1 :])
@@ -206,11 +220,12 @@ def _in_both(branch: If, array: Array, fill: Const, over: dict[Expr, Expr], dims
     return replace(branch, then=sides[0], orelse=sides[1])
 
 
-def _covers(index: tuple[Expr, ...], over: dict[Expr, Expr], dims: tuple[Expr, ...]) -> bool:
+def _covers(index: tuple[Expr, ...], made: Alloc, over: dict[Expr, Expr], equal: Equal) -> bool:
     """Do the loops run through all elements, each once?"""
     if len(set(index)) != len(index) or len(over) != len(index):
         return False
-    return all(i in over and affine.same(over[i], d) for i, d in zip(index, dims, strict=True))
+    ends = [(over.get(part), dim) for part, dim in zip(index, made.dims, strict=True)]
+    return all(stop is not None and affine.same(equal.named(stop), equal.named(dim)) for stop, dim in ends)
 
 
 def _one_element(rest: Block, array: Array) -> bool:
