@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from corpus import FLOAT64, named
+from support import check_value_and_grad
 
 from srcgrad import grad
 from srcgrad.testing import check_grad
@@ -189,3 +190,21 @@ def test_arrays_without_axes_are_numbers() -> None:
             assert f is handed_on or ("np.empty(())" not in source and "np.zeros(())" not in source), source
         np.testing.assert_allclose(grad(f, jit=False)(x), f(x), rtol=1e-14)
         check_grad(grad(f, jit=False), x)
+
+
+def assembled(elements, angles, w):
+    k = np.zeros((w.shape[0], w.shape[0]))
+    for (i, j), angle in zip(elements, angles, strict=True):
+        c, s = np.cos(angle), np.sin(angle)
+        d = [2 * i, 2 * i + 1, 2 * j, 2 * j + 1]
+        k[np.ix_(d, d)] += np.array([[c * c, c * s, -c, -s], [c * s, s * s, -s, c], [-c, -s, c, 0.5], [-s, c, 0.5, s]])
+    return np.sum(w * k**2)
+
+
+def test_the_matrix_of_an_element_is_numbers() -> None:
+    """It has more than a few elements, but each of its indices is written out."""
+    elements = np.array([[0, 1], [1, 2], [0, 2], [1, 1]])
+    a = (elements, np.array([0.3, 0.7, 1.1, 1.9]), np.random.default_rng(0).normal(size=(6, 6)))
+    f = grad(assembled, jit=False)
+    assert "np.empty((4, 4))" not in f.source(*a)
+    check_value_and_grad(f, *a)

@@ -6,6 +6,7 @@ for i in range(3):
     y[i] = t[i] * x                       y[0] = t_0 * x;  y[1] = t_1 * x;  y[2] = t_2 * x
 
 Loops over these elements are written out.  An array stays if one of its indices is not known, or if it is handed on.
+One of some more elements is numbers where all that touches it is written out: the matrix of a small finite element.
 Elements of a table are what it says, and no variables: steps to neighbours, say, that `periodic` has to know.
 """
 
@@ -56,7 +57,7 @@ from ..ir.walk import (
     written_place,
 )
 from .resolve_views import index_in_base, stable_views
-from .write_out import COMPARISONS, FEW, WrittenOut, rewritten, trips_of, variables_of, with_adjoints
+from .write_out import COMPARISONS, FEW, LONG, WrittenOut, rewritten, trips_of, variables_of, with_adjoints
 
 ARITHMETIC: dict[str, Callable[..., int]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul,
@@ -64,15 +65,21 @@ ARITHMETIC: dict[str, Callable[..., int]] = {
 }  # fmt: skip
 
 Place = tuple[str, tuple[int, ...]]  # an element: of which array, and where
+Small = dict[str, tuple[int, ...]]  # arrays of a few elements, with their lengths
 
 
 def scalar_arrays(function: Function) -> Function:
-    small = _small(function)
+    function = _with_numbers(function, _small(function, FEW), _opened)
+    return _with_numbers(function, _small(function, LONG), lambda whole, _: whole.body)
+
+
+def _with_numbers(function: Function, small: Small, opened: Callable[[Function, Small], Block]) -> Function:
+    """The function with those of the arrays as numbers that can be, and with loops over their elements `opened`."""
     while small:
-        opened = _opened(function, small)
-        numbers = _Numbers(replace(function, body=opened), small)
+        body = opened(function, small)
+        numbers = _Numbers(replace(function, body=body), small)
         if not numbers.hidden:
-            body = rewritten(opened, numbers.rewritten)
+            body = rewritten(body, numbers.rewritten)
             own = set(numbers.variables.values())
             own -= variables_of(function.results)
             return replace(function, body=_without_idle(body, own, ()))
@@ -80,15 +87,15 @@ def scalar_arrays(function: Function) -> Function:
     return function
 
 
-def _small(function: Function) -> dict[str, tuple[int, ...]]:
-    """Arrays of a few elements that are made in one place, with their lengths."""
-    found: dict[str, tuple[int, ...]] = {}
+def _small(function: Function, most: int) -> Small:
+    """Arrays of at most so many elements that are made in one place, with their lengths."""
+    found: Small = {}
     made: Counter[str] = Counter()
     for stmt in statements(function.body):
         if isinstance(stmt, Alloc):
             made[stmt.array.name] += 1
             lengths = tuple(dim.value for dim in stmt.dims if isinstance(dim, Const))
-            if len(lengths) == len(stmt.dims) and 0 < prod(lengths) <= FEW:
+            if len(lengths) == len(stmt.dims) and 0 < prod(lengths) <= most:
                 found[stmt.array.name] = lengths
     return {name: lengths for name, lengths in found.items() if made[name] == 1}
 
@@ -117,7 +124,7 @@ def _opened(function: Function, small: Iterable[str]) -> Block:
 class _Numbers:
     """The elements of small arrays, each with the variable that it becomes."""
 
-    def __init__(self, function: Function, small: dict[str, tuple[int, ...]]) -> None:
+    def __init__(self, function: Function, small: Small) -> None:
         self.small, self.names, self.lengths = small, function.info.names, lengths_of(function)
         self.views = stable_views(function)
         self.variables: dict[Place, Var] = {}
