@@ -161,6 +161,17 @@ def test_steps_along_an_axis(function: Callable[..., Any]) -> None:
             f.backward(A, other)
 
 
+def along_rows(x):
+    return np.sum(np.diff(x, axis=1) ** 3)
+
+
+def test_steps_along_rows_are_of_elements() -> None:
+    """A loop over views of parts of rows is not vectorised."""
+    f = grad(along_rows, jit=False, cache=False)
+    assert "(x[i, j + 1] - x[i, j]) ** 3" in f.source(A, kind="primal")
+    check_value_and_grad(f, A)
+
+
 WEIGHTS = RNG.uniform(0.2, 1.0, (2, 1))
 
 

@@ -25,8 +25,8 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
 def differences(a, n, axis):
     if n == 0:
         return a
-    after, before = a[part(axis, slice(1, None))], a[part(axis, slice(None, -1))]
-    return differences(after != before if a.dtype.kind == "b" else after - before, n - 1, axis)
+    after, before = part(axis, slice(1, None)), part(axis, slice(None, -1))  # (loops over named views do not vectorise)
+    return differences(a[after] != a[before] if a.dtype.kind == "b" else a[after] - a[before], n - 1, axis)
 
 
 def edge(values, a, axis):
