@@ -534,3 +534,89 @@ def test_a_number_or_an_array_without_axes(function: Callable[..., Any], c: floa
     for x in [X] if function is named_twice_in_the_branch else [np.array(0.7), 0.7]:
         np.testing.assert_allclose(f(x, c), function(np.copy(x), c), rtol=1e-14)
         check_grad(f, x, c)
+
+
+def moved_and_wrapped(x, v, n):
+    for _ in range(n):
+        x += v
+        x = np.mod(x, 2.0)
+    return (x**2).sum()
+
+
+def in_two_loops(x, v, n):
+    for _ in range(n):
+        x += v
+        x = np.mod(x, 2.0)
+    k = 0
+    while k < n:
+        x += v
+        x = x * 1.5
+        k += 1
+    x -= 1.0
+    return (x**2).sum()
+
+
+def in_a_branch(x, v, n):
+    for k in range(n):
+        if k % 2 == 1:
+            x += v
+            x = np.mod(x, 2.0)
+        elif k > 1:
+            x *= 0.5
+    x[1] = 4.0
+    return (x**2).sum()
+
+
+def in_a_loop_in_a_loop(x, v, n):
+    for k in range(2):
+        for _ in range(n - k):
+            x[0] += v[0] * x[1]
+            x = np.sin(x)
+        x *= 1.25
+    return (x**2).sum()
+
+
+def until_it_is_large(x, v, n):
+    while True:
+        x += v
+        if x[0] > n:
+            break
+        x = x * 1.5
+    return (x**2).sum()
+
+
+WRITTEN_FIRST = [moved_and_wrapped, in_two_loops, in_a_branch, in_a_loop_in_a_loop, until_it_is_large]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("function", WRITTEN_FIRST)
+def test_an_argument_is_written_under_a_name_of_other_arrays_too(function: Callable[..., Any], dtype: Any) -> None:
+    f = grad(function, jit=False)
+    for n in range(5):
+        ours, theirs = ([X.astype(dtype), (X - 0.5).astype(dtype)] for _ in range(2))
+        expected, value = function(*theirs, n), f(*ours, n)
+        assert value == expected and type(value) is type(expected)
+        for got, wanted in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(got, wanted)
+    check_grad(f, X, X - 0.5, 3)
+
+
+def test_an_argument_that_is_written_so_is_read_by_another_name() -> None:
+    def total(x, v, n):
+        y = x
+        for _ in range(n):
+            x += v
+            x = np.mod(x, 2.0)
+        return x.sum() + y.sum()
+
+    def written_by_both(x, v, n):
+        y = x
+        for _ in range(n):
+            x += v
+            y += v
+            x = np.mod(x, 2.0)
+        return x.sum()
+
+    for function in (total, written_by_both):
+        with pytest.raises(UnsupportedError, match="may or may not be the array that was written"):
+            grad(function, jit=False)(X.copy(), X, 2)
