@@ -326,7 +326,7 @@ OLD_NAMES = {"np.row_stack"}  # that not every NumPy has
 NOT_DIFFERENTIABLE = {
     "array_equiv", "bitwise_count", "can_cast", "intersect1d", "is_busday", "iscomplex",
     "iscomplexobj", "isdtype", "isfortran", "isin", "isnat", "isreal", "isrealobj", "issubdtype", "mask_indices",
-    "may_share_memory", "min_scalar_type", "mintypecode", "packbits", "setdiff1d", "setxor1d", "shares_memory",
+    "may_share_memory", "min_scalar_type", "mintypecode", "packbits", "shares_memory",
     "sort_complex", "typename", "union1d", "unique_all", "unique_counts", "unique_inverse", "unique_values",
     "unpackbits",
 }

@@ -420,3 +420,20 @@ def test_numbers_that_are_looked_for_in_a_loop(jit: bool) -> None:
     text = grad(between_knots, target="cuda").source(knots, knots, knots, knots)
     host = text[text.index("def between_knots_backward(") :]
     assert "search_left" not in text and "for i in" not in host and "fetch" not in host
+
+
+def left_and_one_sided(i, j):
+    return np.setdiff1d(i, j), np.setdiff1d(i, j, True), np.setxor1d(i, j), np.setxor1d(i, j, assume_unique=True)
+
+
+def test_sets_of_numbers_are_those_of_numpy() -> None:
+    """They are compositions: Numba takes seconds to compile its own."""
+    kinds = (np.float64, np.float32, np.int64, np.int32)
+    found = [np.array(v, kind) for kind in kinds for v in ([], [3, 1, 1, 0, 2, 5, 0], [0, 1, 3, 2, 0], [0])]
+    found += [np.array([NAN, 1, NAN, 2, 0]), np.arange(6.0).reshape(2, 3), np.array([True, False, True])]
+    f = grad(left_and_one_sided, jit=False)
+    for i, j in itertools.product(found, found):
+        for got, expected in zip(f(i, j), left_and_one_sided(i, j), strict=True):
+            np.testing.assert_array_equal(got, expected)
+            assert got.dtype == expected.dtype
+    assert "np.set" not in f.source(found[0], found[0], kind="primal")

@@ -47,6 +47,9 @@ CALLS = [
     call("np.nanquantile(x, [0.2, 0.7], axis=0)", x=GAPS, compiled=True),
     call("np.nanquantile(x, 0.5, axis=0, keepdims=True, method='lower')", x=GAPS),
     call("np.unique(a) * x", a=integers(1, 2, 1, 3), x=real(3)),
+    call("np.setdiff1d(x, y)", x=values(0.3, 0.7, -0.4), y=values(0.9, 2.0)),
+    call("x[np.setdiff1d(a, b, assume_unique=True)]", a=integers(3, 0, 2), b=integers(2, 1), x=real(4)),
+    call("np.setxor1d(x, y)", x=values(0.3, 0.7, -0.4), y=values(0.9, 0.1)),
     call("np.unique(x)", x=values(0.3, 0.7, -0.4)),
     call("v, i, j, c = np.unique(a, return_index=True, return_inverse=True, return_counts=True)\n"
          "y = x[j].sum() + (z[i] * c).sum()", a=integers(1, 2, 1, 3, 1), x=real(3), z=real(5), compiled=True),

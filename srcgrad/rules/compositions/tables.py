@@ -228,6 +228,25 @@ def unique(
     return results[0] if len(results) == 1 else tuple(results)
 
 
+@means(np.setdiff1d)
+def setdiff1d(ar1, ar2, assume_unique=False):
+    kept = np.ravel(ar1) if assume_unique else np.unique(ar1)
+    others = np.sort(np.ravel(ar2))
+    if len(others) > 0:
+        place = np.minimum(np.searchsorted(others, kept), len(others) - 1)
+        kept = kept[others[place] != kept]
+    return kept
+
+
+@means(np.setxor1d)
+def setxor1d(ar1, ar2, assume_unique=False):
+    parts = (np.ravel(ar1), np.ravel(ar2)) if assume_unique else (np.unique(ar1), np.unique(ar2))
+    held = np.sort(np.concatenate(parts))
+    differs = np.ones(len(held) + 1, np.bool_)
+    differs[1:-1] = held[1:] != held[:-1]
+    return held[differs[1:] & differs[:-1]]
+
+
 @means(np.lexsort)
 def lexsort(keys, axis=-1):
     """Sorted by the first key, then, where that stands, by the next: the last counts most."""
