@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
@@ -226,6 +227,8 @@ class _Point:
         self.leaves = [((name, way), leaf) for name, arg in bound.arguments.items() for way, leaf in _leaves(arg)]
         self.outputs = (outputs,) if isinstance(outputs, str) else outputs
         self.has_joined = False
+        self.has_moved = False  # has f given a result at any point beside this one?
+        self.raised: Exception | None = None  # what it raised first where it has not
 
     def joined(self, v: Any) -> Any:
         """v with arrays in the place of lists of numbers, as it is for lists that a run makes as long as they are."""
@@ -259,9 +262,15 @@ class _Point:
         return sum(float(np.sum(abs(term), where=np.isfinite(term))) for term in self._terms(self.leaves, v))
 
     def _weighed(self, path: Path, shift: Any, v: Any) -> float:
-        """<v, f(shifted)>, in double precision."""
+        """<v, f(shifted)>, in double precision; nan where f raises, as a smaller step may stay in its domain."""
         moved = [(p, _shifted(leaf, shift if p == path else 0.0)) for p, leaf in self.leaves]
-        return sum(float(np.sum(term)) for term in self._terms(moved, v))
+        try:
+            weighed = sum(float(np.sum(term)) for term in self._terms(moved, v))
+        except Exception as error:
+            self.raised = self.raised or error
+            return np.nan
+        self.has_moved = True
+        return weighed
 
     def _terms(self, leaves: list[tuple[Path, Any]], v: Any) -> Iterator[np.ndarray]:
         weights = [leaf for _, leaf in _leaves(v)]
@@ -285,6 +294,7 @@ def _check_type(point: _Point, path: Path, cotangent: Any) -> None:
 def _check_argument(
     point: _Point, path: Path, cotangent: Any, v: Any, random: np.random.Generator, seed: int, rtol: float | None
 ) -> None:
+    point.has_moved, point.raised = False, None
     leaf = dict(point.leaves)[path]
     exact = _wide(cotangent)
     direction = _wide(_random_like(np.zeros(exact.shape, exact.dtype), random))
@@ -319,16 +329,25 @@ def _check_argument(
         if len(each) == exact.size:
             return
         tells = False
+    if point.raised is not None and not point.has_moved:
+        if sys.version_info >= (3, 11):
+            point.raised.add_note(
+                f"check_grad moved {_text(path)} by steps from {STEP:.2g} down, and {_name(point)} raised at each"
+            )
+        raise point.raised
     verdict = "is wrong" if tells else "can't be checked here"
-    function = getattr(point.function, "__qualname__", "the function").rpartition(".")[2]
     raise AssertionError(
-        f"the gradient of {function} with respect to {_text(path)} {verdict}\n"
+        f"the gradient of {_name(point)} with respect to {_text(path)} {verdict}\n"
         f"  along a random direction (seed {seed}):\n"
         f"    <v, J t> = {forward:.9g} by differences of the undecorated function\n"
         f"    <J^T v, t> = {reverse:.9g} by backward; "
         f"they differ by {abs(forward - reverse):.2g}, allowed is {allowed:.2g}\n"
         f"  {_worst(path, each)}"
-    )
+    ) from (None if tells else point.raised)
+
+
+def _name(point: _Point) -> str:
+    return getattr(point.function, "__qualname__", "the function").rpartition(".")[2]
 
 
 def _units(at: np.ndarray, direction: np.ndarray) -> list[float]:

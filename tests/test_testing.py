@@ -305,3 +305,28 @@ def test_complex_steps_are_exact() -> None:
 
 def test_every_supported_dtype_has_a_tolerance() -> None:
     assert set(TOLERANCES) == set(map(np.dtype, "f4 f8 c8 c16".split()))
+
+
+def logs_of_positive_numbers(a: Any) -> Any:
+    if np.any(a <= 0):
+        raise ValueError("not positive")
+    return np.sum(a * np.log(a))
+
+
+def test_where_a_step_leaves_the_domain_a_smaller_one_is_tried() -> None:
+    a = np.array([1e-3, 0.5, 1.0])
+    check_grad(Differentiated(logs_of_positive_numbers, lambda a, v: v * (np.log(a) + 1)), a)
+    with pytest.raises(AssertionError, match="with respect to a is wrong"):
+        check_grad(Differentiated(logs_of_positive_numbers, lambda a, v: v * np.log(a)), a)
+
+
+def test_what_is_raised_at_every_point_beside_this_one_is_raised() -> None:
+    def here_alone(x: Any) -> Any:
+        if x != 2.0:
+            raise ValueError("only at 2")
+        return x * x
+
+    with pytest.raises(ValueError, match="only at 2") as caught:
+        check_grad(Differentiated(here_alone, lambda x, v: 2 * x * v), 2.0)
+    if hasattr(caught.value, "__notes__"):  # Python 3.11
+        assert "check_grad moved x by steps" in caught.value.__notes__[0]
