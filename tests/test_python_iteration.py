@@ -1336,3 +1336,27 @@ def test_values_known_as_iterators_are_held() -> None:
     assert held() is not None
     assert held() in known
     assert Scalar(Const(1.0, FLOAT64)) not in known
+
+
+WEIGHTS, EXPONENTS = [0.444635, 0.535328, 0.154329], [0.109818, 0.405771, 2.227660]
+
+
+def integrals(z):
+    pairs = [(w, k * z**2) for w, k in zip(WEIGHTS, EXPONENTS, strict=True)]
+    total = 0.0
+    for w1, k1 in pairs:
+        for w2, k2 in pairs:
+            for w3, k3 in pairs:
+                t = k1 + 2 * k2 + k3
+                total += w1 * w2 * w3 * (np.sqrt(1 / t) if t > 1.0 else 1.0 - t / 3.0)
+    return total
+
+
+def test_a_nest_of_loops_over_short_lists_is_not_all_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one that makes too much text, the outer loops run over arrays."""
+    monkeypatch.setattr("srcgrad.frontend.control.control.MOST_TEXT_OF_NEST", 50)
+    f = grad(integrals, jit=False)
+    lines = f.source(1.3).splitlines()
+    assert any("for " in line for line in lines) and len(lines) < 150  # 400, written out
+    check_grad(f, 1.3)
+    np.testing.assert_allclose(f(1.3), integrals(1.3), rtol=1e-13)

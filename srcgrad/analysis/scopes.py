@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
+from typing import Any
 
 from ..ir.expressions import Array, Var
 from ..ir.nodes import (
@@ -63,21 +65,22 @@ class Scopes:
         self.first_values = {
             stmt.label
             for key, declared in self.declared.items()
+            for first in [self.first_touches(key)]
             for var in declared
-            for stmt in [self.first_touch(key, var)]
+            for stmt in [first.get(var)]
             if (isinstance(stmt, Assign) and stmt.var == var) or (isinstance(stmt, Invoke) and var in stmt.outs)
         }
         self.home = {name: path[-1] for name, path in self.arrays.items()}
 
-    def first_touch(self, key: tuple[int, int], var: Var) -> Stmt | None:
-        """The statement of a block that is the first to have to do with a variable that lives there."""
+    def first_touches(self, key: tuple[int, int]) -> dict[Any, Stmt]:
+        """Of whatever the statements of a block have to do with: the first that has."""
+        first: dict[Any, Stmt] = {}
         for stmt in self.block_at[key]:
             for inner in statements((stmt,)):
-                if var in targets(inner) or any(var in variables(e) for e in expressions(inner)):
-                    return stmt
-                if isinstance(inner, Rule) and var in inner.outputs:
-                    return stmt
-        return None
+                outputs = inner.outputs if isinstance(inner, Rule) else ()
+                for item in (*targets(inner), *outputs, *chain.from_iterable(map(variables, expressions(inner)))):
+                    first.setdefault(item, stmt)
+        return first
 
     def walk(self, block: Block, path: tuple[tuple[int, int], ...], around: frozenset[str]) -> None:
         self.block_at[path[-1]] = block

@@ -99,6 +99,9 @@ class Interpreter:
         self.assumed: dict[Any, tuple[Place, Any]] = {}
         self.varying: frozenset[Any] = frozenset()  # keys of places: other numbers have been there
         self.exceptions: dict[str, type[BaseException]] = {}
+        self.written_out = 1  # how often the loops around write out what is interpreted
+        self.on_trial: tuple[ast.For, ...] = ()  # loops around that are written out, if that is not too much text
+        self.too_long: dict[int, tuple[ast.stmt, int]] = {}  # where it was, and in how many copies of the loop
         self.stale_before: list[set[str]] = []  # what was stale ahead of each loop around
         self.failed: SrcgradError | None = None  # what the last branch ends in, in the place of a value
         self.early_reads: list[SrcgradError] = []  # errors, unless a loop turns out to bind what is read

@@ -7,6 +7,7 @@ x_b += 2.0 * x * g
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -329,29 +330,27 @@ def _sweep_out(block: Block, live: set[str], roots: dict[str, str]) -> Block:
 
 
 def _assigned_directly(block: Block) -> Block:
-    out = [with_blocks(s, tuple(_assigned_directly(b) for b in blocks(s))) if blocks(s) else s for s in block]
-    position = 0 if any(isinstance(s, Assign) and isinstance(s.value, Const) for s in out) else len(out)
-    while position < len(out):
-        stmt = out[position]
-        if isinstance(stmt, Assign) and isinstance(stmt.value, Const):
-            at = next((k for k in range(position + 1, len(out)) if _touches(out[k], stmt.var)), None)
-            if at is not None:
-                later = out[at]
-                match later:
-                    case AddTo(target=Var() as var, value=value) if var == stmt.var and var not in variables(value):
-                        if is_zero(stmt.value):
-                            out[at] = Assign(var, added_to_zero(later), span=later.span)
-                            del out[position]
-                            continue
-                    case Assign(var=var, value=value) if var == stmt.var and var not in variables(value):
-                        del out[position]
-                        continue
-        position += 1
-    return tuple(out)
-
-
-def _touches(stmt: Stmt, var: Var) -> bool:
-    return var in _touched(stmt)
+    out: list[Stmt | None] = [
+        with_blocks(s, tuple(_assigned_directly(b) for b in blocks(s))) if blocks(s) else s for s in block
+    ]
+    constants = {s.var for s in out if isinstance(s, Assign) and isinstance(s.value, Const)}
+    touching: dict[Any, list[int]] = {var: [] for var in constants}  # the places of what touches each, in order
+    for k, stmt in enumerate(out if constants else ()):
+        for var in constants & _touched(stmt):
+            touching[var].append(k)
+    for position, stmt in enumerate(out):
+        if not isinstance(stmt, Assign) or not isinstance(stmt.value, Const):
+            continue
+        later_ones = touching[stmt.var]
+        at = bisect_right(later_ones, position)
+        match later := out[later_ones[at]] if at < len(later_ones) else None:
+            case AddTo(target=Var() as var, value=value) if var == stmt.var and var not in variables(value):
+                if is_zero(stmt.value):
+                    out[later_ones[at]] = Assign(var, added_to_zero(later), span=later.span)
+                    out[position] = None
+            case Assign(var=var, value=value) if var == stmt.var and var not in variables(value):
+                out[position] = None
+    return tuple(s for s in out if s is not None)
 
 
 @remembered

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
 
 UNROLLED = 64  # iterations at most of a loop that is written out, because its index has to be known
-SHORT, MOST_TEXT = 8, 1000  # so many items are always written out; of more, as long as it is no more statements
+SHORT, MOST_TEXT = 8, 1000  # a loop over so many items is written out in a nest of 2,000; over more, if it is no more
+MOST_TEXT_OF_NEST = 2000  # statements, with what the loops around it make of them
 LONG = 32  # numbers at most in a tuple or a list that a loop over them is written out for
 GROWN = 16  # iterations at most of a loop that is written out because a list grows in it
 
@@ -85,39 +86,80 @@ def _over(interpreter: Interpreter, node: ast.For, over: Any) -> None:
 def _over_items(interpreter: Interpreter, node: ast.For, items: list[Any], run_over: RunOver) -> None:
     if len(items) > LONG and _over_array(interpreter, node, items, run_over):
         return
-    if SHORT < len(items) <= LONG:
-        saved = save(interpreter)
-        try:
-            unrolled(interpreter, node, items, run_over, most=MOST_TEXT)
-            return
-        except TooMuchText:
-            restore(interpreter, saved)
-        if _over_array(interpreter, node, items, run_over):
+    if SHORT < len(items) <= LONG or (1 < len(items) <= SHORT and _are_alike(items)):
+        if _written_out(interpreter, node, items, run_over) or _over_array(interpreter, node, items, run_over):
             return
     unrolled(interpreter, node, items, run_over)
+
+
+def _written_out(interpreter: Interpreter, node: ast.For, items: list[Any], run_over: RunOver) -> bool:
+    """A loop over few items is written out where that is not too much text; of a nest, the outermost is not, then."""
+    around, known = interpreter.written_out, interpreter.too_long.get(id(node))
+    if known is not None and around >= known[1]:
+        return False
+    is_short, saved = len(items) <= SHORT, save(interpreter)
+    on_trial = interpreter.on_trial
+    interpreter.on_trial = (*on_trial, node) if is_short else on_trial
+    try:
+        unrolled(interpreter, node, items, run_over, most=MOST_TEXT_OF_NEST // around if is_short else MOST_TEXT)
+        return True
+    except TooMuchText as found:
+        if found.loop is not node:
+            raise
+        restore(interpreter, saved)
+        if is_short:
+            interpreter.too_long[id(node)] = node, around
+        return False
+    finally:
+        interpreter.on_trial = on_trial
 
 
 class TooMuchText(Exception):
     """A loop over numbers that was about to be written out."""
 
+    def __init__(self, loop: ast.For) -> None:
+        self.loop = loop
+
 
 def _over_array(interpreter: Interpreter, node: ast.For, items: list[Any], run_over: RunOver) -> bool:
-    """A loop over many numbers runs over an array of them, if it can."""
-    if not all(
-        isinstance(item, Scalar) and (item.dtype, item.weak) == (items[0].dtype, items[0].weak) for item in items
-    ):
+    """A loop over many numbers, or tuples of them, runs over arrays of them, if it can."""
+    if not _are_alike(items):
         return False
     saved = save(interpreter)
     try:
-        held = whole(interpreter.build.stored(lists_as_arrays.as_array(interpreter, TupleValue(tuple(items))), "items"))
-        types = types_of_any(interpreter.build, items)
-        number = lambda index: Scalar(unpacking.element(held, index).expr, items[0].weak, types)
-        rolled(interpreter, node, Indexed(held.dims[0], number, (held,)))
+        held: list[ArrayValue] = []
+        item = _in_arrays(interpreter, items, held)
+        rolled(interpreter, node, Indexed(held[0].dims[0], item, tuple(held)))
         run_over.check()
         return True
     except (SrcgradError, WrittenOut):
         restore(interpreter, saved)
         return False
+
+
+def _are_alike(items: list[Any]) -> bool:
+    """Are they numbers of one type, or tuples of such numbers, one like the other?"""
+    first = items[0]
+    if isinstance(first, Scalar):
+        return all(isinstance(v, Scalar) and (v.dtype, v.weak) == (first.dtype, first.weak) for v in items)
+    if not all(isinstance(v, TupleValue) and v.kind is tuple and v.identity is None and v.items for v in items):
+        return False
+    parts = [v.items for v in items]
+    return len(set(map(len, parts))) == 1 and all(_are_alike(list(column)) for column in zip(*parts, strict=True))
+
+
+def _in_arrays(interpreter: Interpreter, items: list[Any], held: list[ArrayValue]) -> Callable[[Expr], Any]:
+    """The items, by their number, from arrays that are made for them and held."""
+    build, first = interpreter.build, items[0]
+    if isinstance(first, TupleValue):
+        columns = [
+            _in_arrays(interpreter, list(column), held) for column in zip(*(v.items for v in items), strict=True)
+        ]
+        return lambda index: TupleValue(tuple(column(index) for column in columns))
+    own = whole(build.stored(lists_as_arrays.as_array(interpreter, TupleValue(tuple(items))), "items"))
+    types = types_of_any(build, items)
+    held.append(own)
+    return lambda index: Scalar(unpacking.element(own, index).expr, first.weak, types)
 
 
 def known_items(interpreter: Interpreter, over: Any, most: int) -> list[Any] | None:
@@ -200,13 +242,18 @@ def unrolled(
     """A loop over a tuple: one copy of the body each.  `first`: the number of the first item; `at`: what gives each,
     when its turn comes."""
     build, flag = interpreter.build, getattr(node, "stop_flag", None)
+    around, times = interpreter.written_out, len(items)
     while items:
         mark = len(build.block)
         item = identities.now(interpreter, items[0]) if at is None else at(items[0].expr)
         assignment.assign(interpreter, node.target, item, len(build.block))
-        interpreter.block(node.body)
+        interpreter.written_out = around * times
+        try:
+            interpreter.block(node.body)
+        finally:
+            interpreter.written_out = around
         if most is not None and len(items) * len(statements(tuple(build.block[mark:]))) > most:
-            raise TooMuchText
+            raise TooMuchText(interpreter.on_trial[0] if len(items) <= SHORT else node)
         most = None
         stopped = constant(False) if flag is None else interpreter.lookup(flag)
         if stopped.is_constant and stopped.value:

@@ -46,8 +46,9 @@ def joined(block: Block, roots: Roots, in_iteration: bool = False) -> Block:
 def _join(out: list[Stmt], second: If, roots: Roots) -> bool:
     """Make the branch one with an earlier one, if nothing between them is in the way."""
     for at in reversed(range(len(out))):
-        first, between = out[at], [stmt for stmt in out[at + 1 :] if not isinstance(stmt, Comment)]
+        first = out[at]
         if isinstance(first, If) and first.condition == second.condition:
+            between = [stmt for stmt in out[at + 1 :] if not isinstance(stmt, Comment)]
             if _stays_the_same(second, out[at:], roots):
                 both = replace(first, then=first.then + second.then, orelse=first.orelse + second.orelse)
                 if _changes_places(second, between, roots):
