@@ -459,26 +459,25 @@ class GradFunction:
                 except LENGTHS_DIFFER:
                     pass
         plan = self._stages.plan(kind, args, kwargs)
+        if plan.took_last is not None and not plan.may_end_in_v and lanes is not self._primal:
+            return self._call_without_v(kind, plan, args, kwargs, lanes)
         stage, leaves = self._stages.ready(kind, plan, plan.arrange(args, kwargs))
         if failed is not None and stage.once:
             raise failed
-        if plan.took_last is not None and not plan.may_end_in_v and lanes is not self._primal:
-            return self._call_without_v(stage, plan, args, kwargs, leaves, lanes)
         if plan.is_plain and not kwargs:
             self._remember(stage, plan, args, lanes)
         return stage.call(*leaves)
 
     def _call_without_v(
-        self, stage: Stage, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any], lanes: Lanes
+        self, kind: str, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any], lanes: Lanes
     ) -> Any:
         """A call whose last positional argument may have been meant as v, but went to what may be left out."""
         try:
+            stage, leaves = self._stages.ready(kind, plan, plan.arrange(args, kwargs))
             result = stage.call(*leaves)
         except ArgumentError as error:
-            if not error.message.startswith(NEEDS_V):
-                raise
-            where = f"the last positional argument went to {plan.took_last}"
-            raise ArgumentError(error.message, because=where, help=("name v:  v=...",)) from None
+            _say_where_v_went(error, plan)
+            raise
         if plan.is_plain and not kwargs:  # a shorter way has no such error to tell
             self._remember(stage, plan, args, lanes)
         return result
@@ -523,12 +522,20 @@ class GradFunction:
 
     def _with_more_known(self, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that failed: if for want of an option that was not known, it goes on with that."""
+        plan = self._stages.plan(kind, args, kwargs)
         try:
-            plan = self._stages.plan(kind, args, kwargs)
             stage, leaves = self._stages.settled(kind, plan, plan.arrange(args, kwargs))
             return stage.call(*leaves)
         except SrcgradError as error:
+            if kind != "primal" and not plan.may_end_in_v:
+                _say_where_v_went(error, plan)
             raise self._without_our_frames(error) from None
+
+
+def _say_where_v_went(error: SrcgradError, plan: Plan) -> None:
+    if plan.took_last is not None and error.message.startswith(NEEDS_V):
+        error.because = f"the last positional argument went to {plan.took_last}"
+        error.help = ("name v:  v=...",)
 
 
 class _Slotted(GradFunction):

@@ -196,6 +196,31 @@ def set_of_lists(x):
 
 BONDS = [(1, 0), (1, 2)]
 ALL_KEYS = "by gets other keys .*help: make it with all of its keys ahead of the branch:  by = "
+
+
+def along_each_axis(x):
+    u = np.outer(x, x)
+    return sum(np.sum(np.roll(u, 1, axis=m) * u) for m in range(len(x) - 1))  # here
+
+
+def parts_of_an_array(x):
+    state = tuple(x)
+    for _ in range(len(x) - 1):
+        a, b, c = state  # here
+        state = (a + b, a * b, c)
+    return state[0] * state[2]
+
+
+def parts_taken_first(x):
+    state = x
+    a, b, c = state
+    state = (a, b, c)
+    for _ in range(len(x) - 1):
+        a, b, c = state
+        state = (a + b, a * b, c)
+    return state[0] * state[2]
+
+
 AT_A_LINE: list[tuple[Callable[..., Any], str]] = [
     (sums_by_keys_of_a_run, ALL_KEYS + re.escape("{'hi': 0.0, 'lo': 0.0}")),
     (sums_by_default, ALL_KEYS + re.escape("{'hi': 0.0, 'lo': 0.0}")),
@@ -215,6 +240,11 @@ AT_A_LINE: list[tuple[Callable[..., Any], str]] = [
     (set_of_a_run, "the items of a set, are known when f is compiled.* f reads from outside, arguments in static="),
     (by_objects, r"which SimpleNamespace this is, only a run tells.*\^{4}\n.*help: .*text that .*d\[o\.name\]"),
     (set_of_lists, "unhashable type: 'list'"),
+    (along_each_axis, r"axis must be a constant integer(.|\n)*help: .*index of a loop.*for axis in range\(2\)"),
+    (
+        parts_of_an_array,
+        r"of another kind.*beginning: a tuple of 3 items, .*length only a run tells.*\n.*help: .*  a, b, c = state;",
+    ),
     (roots_in_a_list, "reads zeros, a list .*help: keep the numbers in an array:  zeros = "),
 ]
 
@@ -227,11 +257,21 @@ def test_at_the_line_to_change(function: Callable[..., Any], words: str) -> None
     assert f"line {number}" in str(caught.value)
 
 
+def test_an_axis_among_the_arguments_is_called_by_its_name() -> None:
+    def rolled(x, along):
+        return np.sum(np.roll(x, 1, axis=along) * x)
+
+    with pytest.raises(SrcgradError, match=r"@grad\(static=\('along',\)\)"):
+        plain(rolled).backward(X, np.array(0)[()] + 0)
+    assert plain(rolled, static="along").backward(X, 0).shape == X.shape
+
+
 def test_what_is_advised_works() -> None:
     of_sums = X * [2, 4, 4]
     assert plain(sums_by_keys_made_ahead).backward(X).tolist() == of_sums.tolist()
     assert plain(lists_by_keys_made_ahead).backward(X).tolist() == of_sums.tolist()
     np.testing.assert_allclose(plain(Scaled().keeps_an_array).backward(X), 3 * X * X, rtol=1e-14)
+    check_grad(plain(parts_taken_first), X)
     check_grad(plain(lambda x: velocities_of_two_types(x, np.float64)), X)
     check_grad(plain(lambda x: bound_by_a_number_first(x, np.full_like(x[:1], -np.inf))), X)
     assert plain(far_apart, static="bonds").backward(X, ((0, 1), (1, 2))).tolist() == [-4.0, 0.0, 4.0]

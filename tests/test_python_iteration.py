@@ -206,6 +206,15 @@ def over_pairs_of_items(x):
     return s
 
 
+def over_pairs_with_replacement(x):
+    s = 0.0
+    for i, j in itertools.combinations_with_replacement(range(x.size), 2):
+        s += np.tanh(x[i] - 2.0 * x[j])
+    for a, b, c in itertools.combinations_with_replacement(x, 3):
+        s += a * b * c * c
+    return s + sum(p * q * q for p, q in itertools.combinations_with_replacement([x[0], 2.0, x[1]], 2))
+
+
 def pairs_as_one_name(x):
     s = 0.0
     for pair in itertools.combinations(range(x.size), 2):

@@ -42,12 +42,12 @@ SUPPORTED = tuple(map(np.dtype, "f4 f8 c8 c16 i1 i2 i4 i8 u1 u2 u4 u8 ?".split()
 def parameter(build: Builder, name: str, kind: ValueType) -> Var | Array:
     """A fresh parameter of a scalar or array type."""
     fresh = build.names.fresh(name)
+    build.parameters.add(fresh)
     if isinstance(kind, ScalarType):
         return Var(fresh, kind.dtype)
     assert isinstance(kind, ArrayType), kind
     array = Array(fresh, kind.dtype, tuple(Dim(fresh, axis) for axis in range(kind.ndim)))
     build.roots[fresh] = fresh
-    build.parameters.add(fresh)
     if kind.layout == "C":
         build.contiguous.add(fresh)
     return array

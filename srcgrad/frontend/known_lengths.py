@@ -34,7 +34,7 @@ class KnownLengths(Statements):
         self.lower: dict[Expr, int] = {}  # the least value of loop indices
         self.upper: dict[Expr, Expr] = {}  # the greatest
         self.positive: set[Var] = set()  # names of numbers that are 1 at least, as long as they are set once
-        self.parameters: set[str] = set()  # arrays that are handed in
+        self.parameters: set[str] = set()  # what is handed in
         self.prologue: list[Stmt] = []  # what needs nothing but the arguments, ahead of everything
         self.known_at_entry: set[Var] = set()
         self.common_lengths: dict[frozenset[Expr], Var] = {}  # by the lengths that were broadcast together

@@ -102,8 +102,9 @@ def known_tuples(interpreter: Interpreter, grid: Grid) -> list[Any] | None:
     known = [items for items in lists_of_items if items is not None]
     if len(known) < len(lists_of_items) or math.prod(map(len, known)) > WRITTEN_OUT:
         return None
-    if grid.ascending:
-        return [TupleValue(items) for items in itertools.combinations(known[0] if known else (), len(known))]
+    if grid.ascending is not None:
+        chosen = itertools.combinations if grid.ascending else itertools.combinations_with_replacement
+        return [TupleValue(items) for items in chosen(known[0] if known else (), len(known))]
     return [TupleValue(items) for items in itertools.product(*known)]
 
 

@@ -233,12 +233,12 @@ class Range:
 class Grid:
     """np.ndindex, np.ndenumerate of an array, itertools.product and combinations: one loop for each of several values.
 
-    `ascending`: each loop begins behind where the loop around it is.
+    `ascending`: each loop begins so far behind where the loop around it is.
     """
 
     over: tuple[Any, ...]
     array: ArrayValue | None = None
-    ascending: bool = False
+    ascending: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,7 +35,7 @@ from ..array_values import ArrayValue
 from ..control import endless, generators
 from ..control.attempts import restore, save
 from ..control.exceptions import print_values
-from ..control.grid_loops import combinations, permutations, product
+from ..control.grid_loops import combinations, combinations_with_replacement, permutations, product
 from ..lists import lists, lists_as_arrays, lists_of_none, one_by_one
 from ..lists.sorted_items import in_order
 from ..numpy import reductions
@@ -418,6 +418,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     type: type_of_value, hasattr: has_attribute, getattr: get_attribute,
     super: inheritance.super_of, callable: is_callable, str: as_text, np.isscalar: is_scalar, np.iterable: is_iterable,
     math.hypot: length_of_vector, itertools.product: product, itertools.combinations: combinations,
+    itertools.combinations_with_replacement: combinations_with_replacement,
     itertools.permutations: permutations, itertools.islice: endless.sliced,
     dataclasses.asdict: copies.as_dict, dataclasses.astuple: copies.as_tuple, dataclasses.replace: copies.replaced,
     types.SimpleNamespace: objects.namespace, **warnings_and_logs.BUILTINS,

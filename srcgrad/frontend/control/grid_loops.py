@@ -4,6 +4,7 @@ for i, j in np.ndindex(n, m): …               →    for i in range(n): for j 
 for (i, j), v in np.ndenumerate(x): …         →    for i in range(n): for j in range(m): v = x[i, j]; …
 for p, q in itertools.product(xs, ys): …      →    for p in xs: for q in ys: …
 for i, j in combinations(range(n), 2): …      →    for i in range(n): for j in range(i + 1, n): …
+(with replacement: from i on)
 """
 
 from __future__ import annotations
@@ -39,17 +40,22 @@ def product(interpreter: Interpreter, *values: Any, repeat: Any = None) -> Grid:
     return Grid(tuple(_settled(interpreter, value) for value in values) * times)
 
 
-def combinations(interpreter: Interpreter, value: Any, r: Any) -> Grid:
-    """itertools.combinations"""
+def combinations(interpreter: Interpreter, value: Any, r: Any, ahead: int = 1) -> Grid:
+    """itertools.combinations; `ahead`: so far behind a loop's place the next one begins"""
     length = static_int(r)
     if length is None or length < 1:
         interpreter.build.refuse("how many items a combination has must be a constant", error=ArgumentError)
     is_index = isinstance(value, Range) and value.start == affine.ZERO and value.step == affine.ONE
     known = unpacking.known_items(interpreter, value)
     if item_views.is_run_over(interpreter, value):
-        return Grid((value,) * length, ascending=True)
+        return Grid((value,) * length, ascending=ahead)
     held = value if is_index else new_list(known) if known is not None else lists.copied(interpreter, value)
-    return Grid((held,) * length, ascending=True)
+    return Grid((held,) * length, ascending=ahead)
+
+
+def combinations_with_replacement(interpreter: Interpreter, value: Any, r: Any) -> Grid:
+    """itertools.combinations_with_replacement"""
+    return combinations(interpreter, value, r, ahead=0)
 
 
 def permutations(interpreter: Interpreter, value: Any, r: Any = NONE) -> TupleValue:
@@ -84,7 +90,7 @@ def loop_over_grid(interpreter: Interpreter, node: ast.For, grid: Grid) -> None:
         if not isinstance(node.target, ast.Tuple) or len(node.target.elts) != 2:
             build.refuse("np.ndenumerate gives pairs:  for index, value in np.ndenumerate(x)")
         position, value = node.target.elts
-    by_place = grid.ascending and not isinstance(grid.over[0], Range)
+    by_place = grid.ascending is not None and not isinstance(grid.over[0], Range)
     held = f"{HELD}{id(node)}"
     read_after = assigned(node.body) | node.live_out  # type: ignore[attr-defined]
     names = _names(position, len(grid.over), read_after)
@@ -101,12 +107,12 @@ def loop_over_grid(interpreter: Interpreter, node: ast.For, grid: Grid) -> None:
         body.append(ast.Assign([value], at))
     body += node.body
     hidden: dict[str, Any] = {f".over_{k}": over for k, over in enumerate(grid.over)}
-    if grid.ascending:
+    if grid.ascending is not None:
         hidden[RANGE], hidden[LENGTH] = Static(range), _length(interpreter, grid.over[0])
     for axis in reversed(range(len(names))):
         over: ast.expr = _load(f".over_{axis}")
-        if grid.ascending:
-            start = [ast.BinOp(_load(names[axis - 1]), ast.Add(), ast.Constant(1))] if axis else []
+        if grid.ascending is not None:
+            start = [ast.BinOp(_load(names[axis - 1]), ast.Add(), ast.Constant(grid.ascending))] if axis else []
             over = ast.Call(_load(RANGE), [*start, _load(LENGTH)], [])
         body = [ast.For(ast.Name(names[axis], ast.Store()), over, body, [])]
     for stmt in body:

@@ -205,11 +205,16 @@ class _Comparison:
                     FewerAxesFirst,
                 )
             case _:
-                self.refuse_to_read(
-                    name,
-                    "is of another kind at the end of the loop than at its beginning",
-                    "give it a value of one kind ahead of the loop",
-                )
+                how = "is of another kind at the end of the loop than at its beginning"
+                kinds = _kind_of(end), _kind_of(entry)
+                how += f": {kinds[0]}, and not {kinds[1]}" if all(kinds) else ""
+                help, called = "give it a value of one kind ahead of the loop", name.lstrip(".")
+                if isinstance(end, TupleValue) and end.kind is tuple and isinstance(entry, (ArrayValue, Items)):
+                    parts = ", ".join("abcd"[: len(end.items)]) + (", ..." if len(end.items) > 4 else "")
+                    help = (
+                        f"make it a tuple of known length ahead of the loop:  {parts} = {called}; {called} = ({parts})"
+                    )
+                self.refuse_to_read(name, how, help)
 
     def refuse_to_read(self, name: str, how: str, help: str) -> NoReturn:
         """From the next try on: whoever reads it, in the loop or behind it, is told."""
@@ -406,6 +411,20 @@ def is_known_in_every_iteration(value: Any) -> bool:
     if isinstance(value, Range):
         return all(isinstance(bound, Const) for bound in (value.start, value.stop, value.step))
     return optional.is_none(value)
+
+
+def _kind_of(value: Any) -> str:
+    """What it is, for a message; nothing where that can't be said in few words."""
+    match value:
+        case ArrayValue():
+            return told(value.ndim)
+        case Scalar():
+            return "a number"
+        case Items():
+            return "a list or tuple whose length only a run tells"
+        case TupleValue(kind=kind, items=items) if kind in (tuple, list):
+            return f"a {kind.__name__} of {len(items)} {'item' if len(items) == 1 else 'items'}"
+    return ""
 
 
 def _told(end: Any) -> str:

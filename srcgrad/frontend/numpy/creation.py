@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from ...errors import ArgumentError, place
 from ...ir import affine
-from ...ir.expressions import BOOL, FLOAT64, INT64, Array, Axis, Call, Const, Expr
+from ...ir.expressions import BOOL, FLOAT64, INT64, Array, Axis, Call, Const, Expr, Var
 from ...ir.nodes import If, Raise, Store
 from ...ir.types import DictKind, RecordKind, ScalarType
 from ...rules import compositions
@@ -87,7 +87,12 @@ def empty(builder: Builder, shape: Any, dtype: np.dtype) -> ArrayValue:
     return whole(builder.allocate("t", dtype, shape_of(builder, shape)))
 
 
-STATIC_AXIS = "name the argument that holds it:  @grad(static=('axis',)), or give it a default"
+def refuse_unknown_axis(builder: Builder, axis: Any, what: str) -> NoReturn:
+    """An axis that only a run knows."""
+    called = axis.expr.name if isinstance(axis, Scalar) and isinstance(axis.expr, Var) else None
+    if called in builder.parameters:
+        builder.refuse(what, f"say that it is known:  @grad(static=({called!r},)), or give it a default")
+    builder.refuse(what, "as the index of a loop it is known where the bounds of that are:  for axis in range(2)")
 
 
 def array_of(builder: Builder, value: Any, dtype: np.dtype | None) -> Any:

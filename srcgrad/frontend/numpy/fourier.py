@@ -20,7 +20,7 @@ from ..array_values import ArrayValue, whole
 from ..builder import Builder
 from ..values import Scalar, TupleValue, constant, static_int
 from . import complex_numbers, indexing, shapes
-from .creation import STATIC_AXIS
+from .creation import refuse_unknown_axis
 from .reductions import axes_of
 from .table import TABLE, Handler, absent, also_into, as_array
 
@@ -142,7 +142,7 @@ def _length(build: Builder, n: Any) -> Expr | None:
 
 def _axis(build: Builder, value: ArrayValue, axis: Any) -> int:
     if static_int(axis) is None:
-        build.refuse("axis must be a constant integer", STATIC_AXIS)
+        refuse_unknown_axis(build, axis, "axis must be a constant integer")
     return axes_of(build, value, axis)[0]
 
 

@@ -39,7 +39,7 @@ from ..arithmetic import cast, cast_value, elementwise, imaginary_part, real_par
 from ..array_values import ArrayValue, remap, whole
 from ..builder import Builder
 from ..values import Scalar, Static, TupleValue, static_int
-from .creation import STATIC_AXIS, refuse_to_drop
+from .creation import refuse_to_drop, refuse_unknown_axis
 from .decompositions import library_call
 from .masks import where_mask_holds
 
@@ -55,7 +55,7 @@ def axes_of(builder: Builder, value: ArrayValue, axis: Any) -> tuple[int, ...]:
     for item in wanted:
         number = static_int(item)
         if number is None:
-            builder.refuse("axis must be a constant integer or a tuple of them", STATIC_AXIS)
+            refuse_unknown_axis(builder, item, "axis must be a constant integer or a tuple of them")
         if not -value.ndim <= number < value.ndim:
             builder.refuse(
                 f"axis {number} is out of bounds for an array of dimension {value.ndim}", error=ArgumentError

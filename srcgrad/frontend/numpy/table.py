@@ -21,7 +21,7 @@ from ..array_values import ArrayValue
 from ..builder import Builder
 from ..values import Scalar, Static, TupleValue, static_int
 from . import creation, indexing
-from .creation import STATIC_AXIS
+from .creation import refuse_unknown_axis
 
 Handler = Callable[..., Any]
 TABLE: dict[Any, Handler] = {}
@@ -158,7 +158,7 @@ def check_kind(build: Builder, value: Any, target: Any) -> None:
 def axis_number(build: Builder, value: Any) -> int:
     number = static_int(value)
     if number is None:
-        build.refuse("axis must be a constant integer", STATIC_AXIS)
+        refuse_unknown_axis(build, value, "axis must be a constant integer")
     return number
 
 
