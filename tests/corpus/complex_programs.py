@@ -62,12 +62,12 @@ def recursive_fft(x):
     return out
 
 
-@program(case(complexes(4)), compiled=True)
+@program(case(complexes(4)))
 def by_halves(x):
     return np.abs(recursive_fft(x)).sum()
 
 
-@program(case(complexes(8), positive(8), 0.05, 3), compiled=True)
+@program(case(complexes(8), positive(8), 0.05, 3))
 def split_step(psi, v, dt, steps):
     """Schrödinger's equation: the potential in space, the kinetic energy in frequencies."""
     n = psi.size

@@ -48,7 +48,7 @@ def all_pairs(position, charge):
     return energy
 
 
-@program(case(real(18, 3), real(2, 6)), case(real(9, 1), real(2, 1)), compiled=True)
+@program(case(real(18, 3), real(2, 6)), case(real(9, 1), real(2, 1)))
 def triangles(x, factors):
     """A counter runs through the rows of a triangle: it is one number for all."""
     n, d = x.shape

@@ -7,7 +7,7 @@ from .registry import ONLY64, case, integers, number, positive, program, real, v
 COEFFICIENTS = (0.5, -1.2, 0.3, 0.9)
 
 
-@program(case(0.7, 4), case(number(0.7), 4), case(real(3), 0), compiled=True)
+@program(case(0.7, 4), case(number(0.7), 4), case(real(3), 0))
 def repeated_sine(x, n):
     y = x * 1.0
     for _ in range(n):
@@ -676,7 +676,7 @@ def reads_what_the_loop_around_binds(x, n):
     return s
 
 
-@program(case(real(4), 3), case(real(4), 1), compiled=True)
+@program(case(real(4), 3), case(real(4), 1))
 def tuple_of_the_last_iteration(x, n):
     s = np.sum(x)
     for k in range(n):

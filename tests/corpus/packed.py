@@ -17,7 +17,7 @@ def lower_triangle(theta, x):
     return low @ x
 
 
-@program(case(real(10), real(4), real(4)), compiled=True)
+@program(case(real(10), real(4), real(4)))
 def upper_triangle(theta, x, y):
     """By slices, and the counter is moved on by hand."""
     n, k, total = len(x), 0, 0.0
@@ -27,7 +27,7 @@ def upper_triangle(theta, x, y):
     return total
 
 
-@program(case(real(4, 4)), case(real(2, 2, layout="F")), compiled=True)
+@program(case(real(4, 4)), case(real(2, 2, layout="F")))
 def packed(a):
     n = a.shape[0]
     out = np.empty(n * (n + 1) // 2)
@@ -53,7 +53,7 @@ def distances_of_pairs(x):
     return out
 
 
-@program(case(real(11), real(5)), compiled=True)
+@program(case(real(11), real(5)))
 def upwards_from_the_end(theta, x):
     n, k, s = len(x), 1, 0.3
     for i in range(n - 1, 0, -1):
@@ -73,7 +73,7 @@ def counts_down(theta, x):
     return s * theta[k]
 
 
-@program(case(real(30), real(5)), case(real(30), real(3)), compiled=True)
+@program(case(real(30), real(5)), case(real(30), real(3)))
 def odd_steps(theta, x):
     """Squares: what lies between two of them is used behind the step, too."""
     k, s = 0, 0.0
@@ -84,7 +84,7 @@ def odd_steps(theta, x):
     return s + theta[k]
 
 
-@program(case(real(20), real(5), 3), case(real(20), real(5), 0), compiled=True)
+@program(case(real(20), real(5), 3), case(real(20), real(5), 0))
 def from_an_argument(theta, x, start):
     k = start
     s = 0.1

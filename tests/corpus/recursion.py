@@ -7,7 +7,7 @@ import numpy as np
 from .registry import ONLY64, case, integers, number, positive, program, real
 
 
-@program(case(0.7, 5), case(number(0.7), 0), compiled=True)
+@program(case(0.7, 5), case(number(0.7), 0))
 def repeated_product(x, n):
     if n == 0:
         return x * 0.5
@@ -52,7 +52,7 @@ def simpson(f, a, b, fa, fm, fb, tolerance, level):
     )
 
 
-@program(case(real(9)), case(real(1)), case(real(6, layout="step")), compiled=True)
+@program(case(real(9)), case(real(1)), case(real(6, layout="step")))
 def tree_sum(x):
     return tree(x, 0, len(x))
 
@@ -72,7 +72,7 @@ def tree_sum_of_slices(x):
     return np.tanh(tree_sum_of_slices(x[:middle])) + tree_sum_of_slices(x[middle:]) * x[0]
 
 
-@program(case(real(4, 4)), case(real(1, 1)), case(real(3, 3, layout="F")), compiled=True)
+@program(case(real(4, 4)), case(real(1, 1)), case(real(3, 3, layout="F")))
 def determinant_by_minors(a):
     n = a.shape[0]
     chain = np.append(np.arange(1, n + 1), 0)
@@ -178,7 +178,7 @@ def climb(m, n, x):
     return climb(m - 1, inner, np.sin(y) + x)
 
 
-@program(case(positive(6)), case(positive(1)), compiled=True)
+@program(case(positive(6)), case(positive(1)))
 def continued_fraction(x):
     return fraction(x, 0)
 
@@ -280,7 +280,7 @@ TABLE = np.array([0.2, 0.4, 0.8, 1.6])
 SCALE = 1.5
 
 
-@program(case(0.7, 3), case(number(0.7), 2), compiled=True)
+@program(case(0.7, 3), case(number(0.7), 2))
 def reads_from_outside(x, n):
     if n < 0:
         return x * SCALE
@@ -396,7 +396,7 @@ def squares(y, k):
     return y[k] ** 2 + squares(y, k - 1) * y[0]
 
 
-@program(case(real(5)), compiled=True)
+@program(case(real(5)))
 def local_arrays_overwritten(x):
     return with_scratch(x, 0) * x[0]
 

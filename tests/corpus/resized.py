@@ -5,7 +5,7 @@ import numpy as np
 from .registry import ONLY64, case, number, positive, program, real
 
 
-@program(case(real(6), 0.1), case(real(1), 0.1), case(real(6, layout="step"), number(-0.2)), compiled=True)
+@program(case(real(6), 0.1), case(real(1), 0.1), case(real(6, layout="step"), number(-0.2)))
 def shorter_by_one(x, c):
     """Backwards through a lattice."""
     values = x * 1.0
