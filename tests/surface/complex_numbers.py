@@ -11,7 +11,7 @@ KEPT = integers(1, 0, 1, 1, 0) > 0
 
 CALLS: list[Call] = [
     # parts
-    call("z.real * x + z.imag", z=z, x=x, compiled=True),
+    call("z.real * x + z.imag", z=z, x=x),
     call("np.real(z) + np.imag(z)", z=z),
     call("np.real(x) + np.imag(x)", x=x),
     call("x.real + x.imag", x=x),
@@ -35,11 +35,11 @@ CALLS: list[Call] = [
     # real and complex operands
     call("x + z", x=x, z=z),
     call("z - x", x=x, z=z),
-    call("x * z", x=x, z=z, compiled=True),
+    call("x * z", x=x, z=z),
     call("x / z", x=x, z=complexes(5)),
     call("z / (x + 2)", x=x, z=z),
     call("z / w", z=z, w=w, compiled=True),
-    call("x + 1j * x**2", x=x, compiled=True),
+    call("x + 1j * x**2", x=x),
     call("2 * z + 1 - 3j * z", z=z),
     call("z + np.float32(2)", z=z),
     call("z * np.complex64(2 + 1j)", z=z),
@@ -99,7 +99,7 @@ CALLS: list[Call] = [
     call("np.linspace(0, 1 + 1j, 4) * z[0]", z=z),
     call("np.eye(2, dtype=complex) * z[0]", z=z),
     # reductions
-    call("z.sum() * x.sum()", z=z, x=x, compiled=True),
+    call("z.sum() * x.sum()", z=z, x=x),
     call("np.sum(z, axis=0)", z=complexes(3, 4)),
     call("np.sum(x, dtype=complex)", x=x),
     call("np.mean(z, axis=1, keepdims=True)", z=complexes(3, 4)),
