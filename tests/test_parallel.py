@@ -291,7 +291,7 @@ class Split(test_corpus.Trial):
         self.f = grad(program.function, wrt=program.cases[0].wrt, parallel=True, jit=False, **program.options)
 
 
-@pytest.mark.parametrize("program", [p for p in PROGRAMS if FLOAT64 in p.cases[0].dtypes][::4], ids=lambda p: p.name)
+@pytest.mark.parametrize("program", [p for p in PROGRAMS if FLOAT64 in p.cases[0].dtypes][::8], ids=lambda p: p.name)
 def test_pieces_that_take_turns_give_the_same(program):
     with pieces_at_once():
         trial = Split(program, FLOAT64)
@@ -306,7 +306,7 @@ SMALL = {
     stencil: (real(30), 0.1),
     convolution: (real(10, 3), real(3, 2)),
     windows_upwards: (real(40, 3), real(5, 1)),
-    regression: (real(20_000, 3), real(3), real(20_000)),
+    regression: (real(5_000, 3), real(3), real(5_000)),
     product: (real(5, 3), real(3, 4)),
     scatter: (real(20), RNG.integers(0, 5, 20), 5),
     longer_and_longer: (real(33),),
@@ -356,7 +356,7 @@ def test_a_race_would_show(monkeypatch, what, function):
 
 @pytest.mark.parametrize(
     ("function", "kind"),
-    [(f, kind) for k, f in enumerate(LARGE) for kind in (("backward",) if k % 3 else ("primal", "backward"))],
+    [(f, kind) for k, f in enumerate(LARGE) for kind in (("primal", "backward") if k % 9 in (0, 3) else ("backward",))],
 )
 def test_one_and_two_threads(function, kind, two_threads):
     args = arguments(function, kind)
@@ -369,21 +369,24 @@ def test_one_and_two_threads(function, kind, two_threads):
     numba.set_num_threads(2)
     first = flat(f(*args))
     assert_equal(tuple(first), tuple(flat(want)), 1e-11)
-    for _ in range(20):
+    for _ in range(10):
         assert all(np.array_equal(x, y) for x, y in zip(flat(f(*args)), first, strict=True))
 
 
 @pytest.mark.parametrize("function", [mixture, stencil, elementwise], ids=lambda f: f.__name__)
 def test_float32(function, two_threads):
-    args = arguments(function, "value_and_backward", np.float32)
-    found, expected = (entry(function, "value_and_backward", parallel)(*args) for parallel in (True, False))
-    assert_equal(found, expected, 1e-3)
+    args = arguments(function, "backward", np.float32)
+    value, cotangents = compiled(function, True).value_and_backward(*args)
+    assert_equal(value, function(*args[:-1]), 1e-3)
+    args = arguments(function, "backward")
+    serial = compiled(function, False).backward(*args)  # as above: it is there
+    assert_equal(cotangents, [x.astype(np.float32) if isinstance(x, np.ndarray) else x for x in serial], 1e-3)
 
 
 def test_the_pair_of_vjp(two_threads):
     args = arguments(mixture, "primal")
     y, pullback = compiled(mixture, True).vjp(*args)
-    assert_equal(y, compiled(mixture, False)(*args), 1e-12)
+    assert_equal(y, mixture(*args), 1e-12)
     assert_equal(pullback(2.0), compiled(mixture, False).backward(*args, 2.0), 1e-11)
 
 
@@ -518,16 +521,11 @@ def run(script: Path, folder: Path, **environment: str) -> list[str]:
     return done.stdout.split()
 
 
-@pytest.mark.parametrize("layer", ["omp", "workqueue"])
-def test_another_process_loads_machine_code(tmp_path, layer):
+def test_another_process_loads_machine_code(tmp_path):
     """… and uses it from several threads at once, even where Numba's threading layer can't."""
     script = tmp_path / "model.py"
     script.write_text(SCRIPT)
-    try:
-        first = run(script, tmp_path / "cache", NUMBA_THREADING_LAYER=layer, NUMBA_NUM_THREADS="2")
-    except AssertionError as error:
-        if "No threading layer could be loaded" in str(error):
-            pytest.skip(f"there is no {layer} here")
-        raise
+    first = run(script, tmp_path / "cache", NUMBA_NUM_THREADS="2")  # OpenMP's, where there is one
     assert first[0] == "True" and int(first[1]) >= 3
-    assert run(script, tmp_path / "cache", NUMBA_THREADING_LAYER=layer, NUMBA_NUM_THREADS="2") == ["True", "0"]
+    second = run(script, tmp_path / "cache", NUMBA_THREADING_LAYER="workqueue", NUMBA_NUM_THREADS="2")
+    assert second == ["True", "0"]

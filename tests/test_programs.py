@@ -1,11 +1,13 @@
 """Scientific programs, unmodified: the gradient in three random directions, in double and in single precision.
 
-Each is also generated with an optional pass left out, a different one for each; SRCGRAD_EVERY_PASS=1 leaves out each.
+Every second one is also generated with two optional passes left out, other ones for each; SRCGRAD_EVERY_PASS=1 leaves
+out each, of all programs.
 """
 
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -46,9 +48,9 @@ def test_there_are_enough() -> None:
 
 @pytest.mark.parametrize(("position", "program"), list(enumerate(PROGRAMS)), ids=[one.name for one in PROGRAMS])
 def test_gradient(position: int, program: Scientific) -> None:
-    """By turns the function and its gradient, or both at once; and the same with a pass left out."""
+    """By turns the function and its gradient, or both at once; every second time with passes left out, too."""
     one = trial(program, BOTH[0])
-    if position % 2:
+    if position % 4 == 1:
         check_primal(one)
         cotangents = one.call(one.f.backward, one.v)
     else:
@@ -56,14 +58,27 @@ def test_gradient(position: int, program: Scientific) -> None:
         assert_same_kind(value, one.y, "value")
         assert_close(value, one.y, PRIMAL_TOLERANCE[one.dtype] * one.loose, "value")
     check_directions(one, cotangents, 1e-6 * program.loose, program.width)
-    optional = sorted(order.OPTIONAL)
-    for name in optional if "SRCGRAD_EVERY_PASS" in os.environ else [optional[position % len(optional)]]:
-        with order.without(name):
+    for names in left_out(position):
+        with ExitStack() as without:
+            for name in names:
+                without.enter_context(order.without(name))
             found = one.call(grad(program.function, jit=False).value_and_backward, one.v)
-        assert_close(found, (one.y, cotangents), 1e-10 * program.loose, f"without {name}")
+        assert_close(found, (one.y, cotangents), 1e-10 * program.loose, f"without {names}")
 
 
-@pytest.mark.parametrize("program", [one for one in EVERY if one.values[0].single][::2])
+def left_out(position: int) -> list[list[str]]:
+    optional = sorted(order.OPTIONAL)
+    if "SRCGRAD_EVERY_PASS" in os.environ:
+        return [[name] for name in optional]
+    return [] if position % 2 else [[optional[k % len(optional)] for k in (position, position + 1)]]
+
+
+def test_every_pass_is_left_out() -> None:
+    names = {name for position in range(len(PROGRAMS)) for some in left_out(position) for name in some}
+    assert names == order.OPTIONAL
+
+
+@pytest.mark.parametrize("program", [one for one in EVERY if one.values[0].single][::3])
 def test_gradient_in_single_precision(program: Scientific) -> None:
     one = trial(program, BOTH[1])
     check_directions(one, one.call(one.f.backward, one.v), 1e-3 * program.loose, program.width)
