@@ -32,7 +32,7 @@ def place(rng: random.Random, index: Var, length: Var) -> tuple[Expr, int]:
 def test_no_two_iterations_meet_where_it_is_said() -> None:
     rng, said = random.Random(2), 0
     array = Array("a", FLOAT64, (N, M))
-    for _ in range(4000):
+    for _ in range(2400):
         modulus = rng.choice((2, 2, 3, 4))
         count, times = rng.choice((1, 1, -1, 2)), rng.choice((1, 1, -1, 2))
         colour = affine.add(affine.mul(affine.integer(count), I), affine.mul(affine.integer(times), J))
@@ -68,7 +68,7 @@ def test_no_two_iterations_meet_where_it_is_said() -> None:
                     for other in owner.get(((i + q_steps[0]) % n, (j + q_steps[1]) % m), ()):
                         same = other[0] == i if moves == 0 else other[0] != i or other[1] == j
                         assert same, (p, q, known, n, m, c, (i, j), other)
-    assert said > 300
+    assert said > 180
 
 
 def test_half_of_what_goes_around_is_not_half_of_it() -> None:

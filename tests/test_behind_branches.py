@@ -153,10 +153,16 @@ def test_is_what_it_was(function: Callable[..., Any], n: int) -> None:
         assert_close(mine, theirs, 1e-13, "with additions in the branches")
 
 
-@pytest.mark.parametrize(("dtype", "boundscheck"), [(np.float32, False), (np.float64, True)])
-def test_compiled(dtype: Any, boundscheck: bool) -> None:
+@pytest.mark.parametrize(
+    ("dtype", "boundscheck", "functions"),
+    [
+        (np.float32, False, (beside_a_lookup, upwind, in_two_directions)),
+        (np.float64, True, (of_an_array_alone, godunov, only_where_it_is)),
+    ],
+)
+def test_compiled(dtype: Any, boundscheck: bool, functions: tuple[Callable[..., Any], ...]) -> None:
     u, a = RNG.uniform(0.3, 0.9, 81).astype(dtype), RNG.normal(size=81).astype(dtype)
-    for function in (beside_a_lookup, of_an_array_alone, upwind, godunov, in_two_directions, only_where_it_is):
+    for function in functions:
         v = RNG.normal(size=np.shape(function(u, a))).astype(dtype)
         expected = grad(function, jit=False).backward(u, a, v)
         for mine, theirs in zip(grad(function, boundscheck=boundscheck).backward(u, a, v), expected, strict=True):

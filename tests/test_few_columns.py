@@ -83,14 +83,15 @@ def test_where(function: Callable[..., Any]) -> None:
     assert [f"range({n}):" in text for n in (2, 3, 4)] == [function in VERSIONS] * 3, text
 
 
-@pytest.mark.parametrize("jit", [False, True], ids=["python", "compiled"])
-@pytest.mark.parametrize("function", [*VERSIONS, *LEFT], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    ("function", "jit"), [*((f, False) for f in (*VERSIONS, *LEFT)), *((f, True) for f in (*VERSIONS, *LEFT)[::2])]
+)
 def test_all_lengths(function: Callable[..., Any], jit: bool) -> None:
     f = grad(function, jit=jit, cache=False)
     for n in (1, 2, 5, 9):
         for columns in (1, 2, 3, 4, 5, 6, 33):
             x, w = RNG.uniform(0.5, 1.5, (n, columns)), RNG.uniform(0.5, 1.5, columns)
-            check_value_and_grad(f, x, w, rtol=1e-13, at_once=jit)
+            check_value_and_grad(f, x, w, rtol=1e-13, at_once=True)
     empty = f.backward(np.ones((0, 2)), np.ones(2), function(np.ones((0, 2)), np.ones(2)))
     assert empty[0].shape == (0, 2)
     assert np.array_equal(empty[1], [0.0, 0.0])

@@ -156,8 +156,7 @@ PROGRAMS = [
 @pytest.mark.parametrize("function", PROGRAMS)
 def test_plain(function: Callable[..., Any]) -> None:
     g = grad(function, jit=False)
-    np.testing.assert_allclose(g(X), function(X), rtol=1e-12)
-    check_grad(g, X)
+    check_value_and_grad(g, X, rtol=1e-12)
 
 
 @pytest.mark.parametrize("function", [newton, damped, a_trajectory])
@@ -220,14 +219,14 @@ def test_what_does_not_become_one_array_is_refused() -> None:
 
 def test_programs_that_are_drawn() -> None:
     rng, checked = np.random.default_rng(8), 0
-    for _ in range(40):
+    for _ in range(28):
         f = from_text(drawn(rng), "f")
         try:
             check_value_and_grad(grad(f, jit=False), X, at_once=True)
         except UnsupportedError:  # a number or an array by the path taken
             continue
         checked += 1
-    assert checked > 30
+    assert checked > 21
 
 
 def drawn(rng: np.random.Generator) -> str:

@@ -121,8 +121,7 @@ FLAT = [
 LONGER = {seven_points: 3}  # so many times n * m elements
 
 
-@pytest.mark.parametrize("jit", [False, True])
-@pytest.mark.parametrize("function", FLAT, ids=lambda function: function.__name__)
+@pytest.mark.parametrize(("function", "jit"), [*((f, False) for f in FLAT), *((f, True) for f in FLAT[::2])])
 def test_flat(function: Callable[..., Any], jit: bool) -> None:
     f = grad(function, jit=jit)
     for n, m in [(4, 5), (1, 3), (3, 1), (0, 4), (4, 0)]:
@@ -131,7 +130,7 @@ def test_flat(function: Callable[..., Any], jit: bool) -> None:
         x, along = rng.uniform(0.5, 1.0, size), rng.normal(size=size)
         y = function(x.copy(), n, m)
         v = rng.normal(size=y.shape)
-        if jit:  # (at once: Python has run the text of each)
+        if jit or FLAT.index(function) % 2:  # at once
             value, x_b = f.value_and_backward(x.copy(), n, m, v=v)
         else:
             value, x_b = f(x.copy(), n, m), f.backward(x.copy(), n, m, v=v)
@@ -325,7 +324,7 @@ def ran(loop: For, known: dict[Any, int], places: list[Expr]) -> list[set[int]]:
 def test_what_is_proved_is_so() -> None:
     """Loops at random: no two iterations meet where that is said."""
     proved = 0
-    for number in range(1500):
+    for number in range(900):
         loop, places = drawn(random.Random(number))
         function = Function("f", (N, M), (loop,), ())
         ranges = Ranges((), loop, Signs(function, never_negative=True))
@@ -339,4 +338,4 @@ def test_what_is_proved_is_so() -> None:
             for one, other in itertools.permutations(range(len(rows)), 2):
                 met = rows[one][0] & rows[other][1]
                 assert not {element for element in met if element >= 0}, (number, n, m, one, other)
-    assert proved > 100
+    assert proved > 60

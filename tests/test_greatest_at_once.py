@@ -170,8 +170,9 @@ def test_ties_in_grids(function: Callable[..., Any]) -> None:
                 assert_close(got, found(function, *args), 1e-14, "ties")
 
 
-@pytest.mark.parametrize("parallel", [False, True])
-@pytest.mark.parametrize("function", [greatest_of, least_of, pooled, softmax], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    ("function", "parallel"), [(greatest_of, True), (least_of, False), (pooled, True), (softmax, False)]
+)
 def test_compiled(function: Callable[..., Any], parallel: bool) -> None:
     f = grad(function, parallel=parallel)
     size = (3000,) if function in (greatest_of, least_of) else (40, 30)

@@ -135,8 +135,10 @@ def test_gradients(f: Callable[..., Any], n: int) -> None:
     check_grad(grad(f, wrt=("x", "w"), jit=False), X.copy(), W.copy(), n)
 
 
-@pytest.mark.parametrize("f", [driven, a_season, by_its_step], ids=lambda f: f.__name__)
-@pytest.mark.parametrize("options", [{}, {"parallel": True}], ids=["", "parallel"])
+@pytest.mark.parametrize(
+    ("f", "options"),
+    [(driven, {}), (a_season, {"parallel": True}), (by_its_step, {}), (by_its_step, {"parallel": True})],
+)
 def test_compiled(f: Callable[..., Any], options: dict[str, bool]) -> None:
     v = np.cos(np.arange(11.0))
     want = grad(f, wrt=("x", "w"), jit=False).backward(X, W, 5, v)

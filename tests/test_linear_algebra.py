@@ -212,7 +212,7 @@ def test_qr_of_more_rows_than_columns(jit: bool) -> None:
 @pytest.mark.parametrize("jit", [False, True])
 def test_condition_of_singular_matrices_is_infinite(jit: bool) -> None:
     singular, regular = np.ones((3, 3)), np.diag([1.0, 2.0, 4.0])
-    for order in (1, None) if jit else (None, 2, -2, 1, -1, np.inf, "fro"):
+    for order in (1,) if jit else (None, 2, -2, 1, -1, np.inf, "fro"):
         f = grad(from_arrow(f"x -> np.linalg.cond(x, {order!r})".replace("inf", "np.inf")), jit=jit)
         np.testing.assert_array_equal(f.value_and_backward(np.zeros((3, 3)))[0], np.inf)
         if order not in (None, 2, -2):  # those are what rounding makes of them
@@ -389,8 +389,7 @@ def test_eigenvalues_of_real_matrices_that_nobody_reads() -> None:
 def test_what_no_feedback_makes_stable_has_no_riccati_solution(solver: Any) -> None:
     f = grad(lambda a, b: solver(a, b, np.eye(2), np.eye(1)), jit=False)
     a, b = np.diag([2.0, -0.5]), np.array([[0.0], [1.0]])
-    for call in (f, lambda a, b: f.backward(a, b, np.eye(2)), lambda a, b: solver(a, b, np.eye(2), np.eye(1))):
+    for call in (lambda a, b: f.value_and_backward(a, b, np.eye(2)), lambda a, b: solver(a, b, np.eye(2), np.eye(1))):
         with pytest.raises(np.linalg.LinAlgError):
             call(a, b)
-    check_grad(f, a, b + 1.0)
-    np.testing.assert_allclose(f(a, b + 1.0), solver(a, b + 1.0, np.eye(2), np.eye(1)), rtol=1e-10)
+    check_value_and_grad(f, a, b + 1.0, rtol=1e-10, at_once=True)

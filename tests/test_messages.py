@@ -164,9 +164,10 @@ MESSAGES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("jit", [False, True])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("function", MESSAGES, ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    ("function", "dtype", "jit"),
+    [(f, (np.float64, np.float32)[(k + jit) % 2], jit) for k, f in enumerate(MESSAGES) for jit in (False, True)],
+)
 def test_as_in_python(function: Callable[..., Any], dtype: Any, jit: bool) -> None:
     x = X.astype(dtype)
     with pytest.raises(Exception) as expected:  # noqa: B017, PT011

@@ -73,7 +73,7 @@ def outcome(function: Callable[..., Any], program: Program) -> list[Any]:
 SIMPLE = [program for program in PROGRAMS if tree_of(program.function) is not None]
 
 
-@pytest.mark.parametrize("program", SIMPLE[::8], ids=lambda program: program.name)
+@pytest.mark.parametrize("program", SIMPLE[::12], ids=lambda program: program.name)
 def test_any_names(program: Program, tmp_path: Path) -> None:
     other = named_anew(program.function, program.name, tmp_path)
     for got, want in zip(leaves(outcome(other, program)), leaves(outcome(program.function, program)), strict=True):

@@ -146,8 +146,7 @@ PROGRAMS = [
 @pytest.mark.parametrize("function", PROGRAMS)
 def test_assigned_from_within(function: Callable[..., Any]) -> None:
     g = grad(function, jit=False)
-    assert g(X) == pytest.approx(function(X))
-    check_grad(g, X)
+    check_value_and_grad(g, X, rtol=1e-6)
 
 
 @pytest.mark.parametrize("function", [an_array_and_a_count, the_best_so_far])
@@ -221,7 +220,7 @@ def test_refused(function: Callable[..., Any], name: str) -> None:
 def test_programs_that_are_drawn() -> None:
     """Two names, changed by two functions and by the one around them in loops and branches."""
     rng, x, checked = np.random.default_rng(3), np.array([1.0317, 2.0171, 2.9113]), 0
-    for _ in range(30):
+    for _ in range(21):
         f = from_text(drawn(rng), "f")
         g = grad(f, jit=False)
         if abs(f(x)) < 1e6:
@@ -229,7 +228,7 @@ def test_programs_that_are_drawn() -> None:
             check_value_and_grad(g, x, at_once=True)
         else:
             np.testing.assert_allclose(g(x), f(x), rtol=1e-12)
-    assert checked > 20
+    assert checked > 14
 
 
 def drawn(rng: np.random.Generator) -> str:

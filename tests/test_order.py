@@ -9,6 +9,7 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
+from support import check_value_and_grad
 
 import srcgrad
 from srcgrad import UnsupportedError, grad
@@ -180,8 +181,7 @@ def test_tuples_of_numbers_are_sorted(function: Callable[..., Any], x: Any) -> N
     """Where the first ones are equal, the second ones decide."""
     args = np.array(x), np.array([0.4, 1.3, 0.7])
     f = grad(function, wrt="y", jit=False)
-    np.testing.assert_allclose(f(*args), function(*args), rtol=1e-14)
-    check_grad(f, *args)
+    check_value_and_grad(f, *args, rtol=1e-14)
 
 
 @pytest.mark.parametrize("name", ["cumsum", "cumprod", "sort", "argsort", "diff"])
@@ -329,7 +329,7 @@ def test_the_order_of_whole_numbers(order_of: Any) -> None:
         assert np.array_equal(order, np.argsort(given, kind="stable"))
 
 
-@pytest.mark.parametrize("kind", ["float64", "int32", "int8"])
+@pytest.mark.parametrize("kind", ["float64", "int8"])
 def test_values_are_sorted_without_their_order(kind: str) -> None:
     f = grad(lambda x: np.sort(x))  # noqa: PLW0108
     x = np.random.default_rng(2).integers(-50, 50, (7, 90)).astype(kind)

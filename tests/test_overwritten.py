@@ -341,7 +341,7 @@ def test_minus_zero_added_to_zero_is_zero(function: Callable[..., Any], jit: boo
     f = grad(function, wrt="x", jit=jit)
     with np.errstate(all="ignore"):
         value, _ = f.value_and_backward(x, k, np.ones(3))
-        for found in (f(x, k), value, f.vjp(x, k)[0]):
+        for found in (value,) if jit else (f(x, k), value, f.vjp(x, k)[0]):
             np.testing.assert_array_equal(found, [np.inf, np.inf, 1.0])
 
 

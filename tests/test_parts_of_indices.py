@@ -234,9 +234,8 @@ def compared(seed: int, count: int) -> int:
     return said
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_no_two_iterations_meet_where_it_is_said(seed: int) -> None:
-    assert compared(seed, 120) > 10
+def test_no_two_iterations_meet_where_it_is_said() -> None:
+    assert compared(0, 140) > 10
 
 
 def by_one_more(x, s):

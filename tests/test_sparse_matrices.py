@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sps
+from support import check_value_and_grad
 
 from srcgrad import ArgumentError, UnsupportedError, check_grad, grad
 
@@ -53,13 +54,9 @@ def scaled(u, k):
 def test_products(name: str) -> None:
     HOLDER.A = MATRICES[name]
     for f, x in ((product, U7), (product, M7), (from_the_left, U5), (from_the_left, M5), (turned, U5), (of_shape, U7)):
-        g = grad(f, jit=False)
-        np.testing.assert_allclose(g(x), f(x), rtol=1e-12)
-        assert g(x).dtype == f(x).dtype
-        check_grad(g, x)
-    g = grad(scaled, jit=False)
-    np.testing.assert_allclose(g(U7, 0.7), scaled(U7, 0.7), rtol=1e-12)
-    check_grad(g, U7, 0.7)
+        check_value_and_grad(grad(f, jit=False), x, at_once=True)
+    check_value_and_grad(grad(scaled, jit=False), U7, 0.7, at_once=True)
+    assert grad(product, jit=False)(U7).dtype == product(U7).dtype
 
 
 def heat(u, rate):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import from_text, slope
+from support import check_value_and_grad, from_text, slope
 
 from srcgrad import grad
 from srcgrad.passes import order
@@ -102,8 +102,7 @@ def test_gradient(function: Callable[..., Any]) -> None:
     f = grad(function, jit=False)
     for n in (1, 2, 3, 4, 7):
         x, y = RNG.uniform(0.5, 1.5, n), RNG.uniform(0.5, 1.5, n)
-        np.testing.assert_allclose(f(x, y), function(x, y), rtol=1e-13)
-        check_grad(f, x, y)
+        check_value_and_grad(f, x, y, rtol=1e-13)
 
 
 @pytest.mark.parametrize("function", [on_a_ring, on_a_torus, downwards, of_both_ends])
@@ -111,8 +110,7 @@ def test_compiled(function: Callable[..., Any]) -> None:
     f = grad(function)
     for n in (1, 2, 5, 37):
         x, y = RNG.uniform(0.5, 1.5, n), RNG.uniform(0.5, 1.5, n)
-        np.testing.assert_allclose(f(x, y), function(x, y), rtol=1e-13)
-        check_grad(f, x, y)
+        check_value_and_grad(f, x, y, rtol=1e-13)
 
 
 @pytest.mark.parametrize("function", PROGRAMS[:-1])
@@ -249,7 +247,7 @@ class Writer:
         return f"({x} if {self.condition(i, n)} else {y})" if what < 0.65 else f"({x} {choice('+-*')} {y})"
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(28))
 def test_random_programs(seed: int) -> None:
     f = from_text(Writer(seed).program(), "f")
     rng = np.random.default_rng(seed)

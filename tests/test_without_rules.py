@@ -44,8 +44,10 @@ def of_its_length(x):
     return np.hamming(len(x)) * x * x
 
 
-@pytest.mark.parametrize("jit", [False, True])
-@pytest.mark.parametrize("function", [straight, in_a_loop, in_a_branch, by_element, of_its_length])
+@pytest.mark.parametrize(
+    ("function", "jit"),
+    [*((f, False) for f in (straight, in_a_loop, in_a_branch, by_element, of_its_length)), (in_a_loop, True)],
+)
 def test_what_they_make_is_kept(function: Callable[..., Any], jit: bool) -> None:
     f = grad(function, jit=jit)
     y, v = function(X), np.linspace(1.0, 2.0, len(X))
