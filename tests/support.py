@@ -13,6 +13,7 @@ import os
 import shutil
 import sys
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -248,8 +249,8 @@ def assert_close(got: Any, want: Any, tolerance: float, what: str) -> None:
         np.testing.assert_allclose(g, w, rtol=tolerance, atol=tolerance * scale, err_msg=f"{what}, part {k}")
 
 
-def check_value_and_grad(f: Any, *args: Any, rtol: float = 1e-12, at_once: bool = False) -> None:
-    """`f` and its gradient, each by itself; or `at_once`, made once for both (compiled, where Python has run each)."""
+def check_value_and_grad(f: Any, *args: Any, rtol: float = 1e-12, atol: float = 0.0, at_once: bool = False) -> None:
+    """`f` and its gradient: made once for both, where told to, and for two functions of three; each by itself else."""
     found: list[Any] = []
 
     def backward(*given: Any) -> Any:
@@ -257,13 +258,18 @@ def check_value_and_grad(f: Any, *args: Any, rtol: float = 1e-12, at_once: bool 
         found.append(value)
         return cotangents
 
-    if at_once:
+    if at_once or turn_of(f.py_func) % 3:
         check_grad(SimpleNamespace(py_func=f.py_func, backward=backward, wrt=f.wrt, outputs=f.outputs), *args)
     else:
         check_grad(f, *args)
         found.append(f(*fresh(args)))
     for got, want in zip(leaves(found[-1]), leaves(f.py_func(*fresh(args))), strict=True):
-        np.testing.assert_allclose(got, want, rtol=rtol)
+        np.testing.assert_allclose(got, want, rtol=rtol, atol=atol)
+
+
+def turn_of(function: Any) -> int:
+    """A number that a function always has, for what is done by turns."""
+    return zlib.crc32(function.__code__.co_code if hasattr(function, "__code__") else b"")
 
 
 def unchanged(before: Any, after: Any) -> bool:

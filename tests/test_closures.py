@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import check_value_and_grad
 
 from srcgrad import grad
-from srcgrad.testing import check_grad
 
 X = np.array([0.5, 1.2, 1.7, 0.3, 0.9])
 
@@ -173,5 +173,4 @@ FUNCTIONS = [
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_names_of_the_function_around(function: Callable[..., Any]) -> None:
     f = grad(function, jit=False)
-    np.testing.assert_allclose(f(X), function(X), rtol=1e-14)
-    check_grad(f, X)
+    check_value_and_grad(f, X, rtol=1e-14)

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import check_value_and_grad
 
 from srcgrad import UnsupportedError, grad
-from srcgrad.testing import check_grad
 
 X = np.array([0.5, 1.2, 1.7])
 
@@ -198,14 +198,12 @@ EVERY = [
 @pytest.mark.parametrize("function", EVERY, ids=lambda f: f.__name__)
 def test_names_that_are_computed(function: Callable[..., Any]) -> None:
     f = grad(function, jit=False)
-    np.testing.assert_allclose(f(X), function(X), rtol=1e-14)
-    check_grad(f, X)
+    check_value_and_grad(f, X, rtol=1e-14)
 
 
 def test_compiled() -> None:
     f = grad(in_a_loop)
-    np.testing.assert_allclose(f(X), in_a_loop(X), rtol=1e-13)
-    check_grad(f, X)
+    check_value_and_grad(f, X, rtol=1e-13)
 
 
 OUTSIDE = SimpleNamespace(k=2.0)

@@ -109,8 +109,7 @@ def a_column(x):
 def test_one_axis(function: Any) -> None:
     x = np.array([0.5, -1.0, 2.0, 1.5, 0.25])
     f = grad(function, jit=False)
-    np.testing.assert_allclose(f(x.copy()), function(x.copy()), rtol=1e-15)
-    check_grad(f, x)
+    check_value_and_grad(f, x, rtol=1e-15)
 
 
 def split_with_gaps(x):
@@ -342,7 +341,7 @@ def test_axes_in_another_order_are_views_without_numbas_detour(monkeypatch: pyte
     x, w = random.normal(size=(2, 3, 4)), random.normal(size=(3, 2, 1))
     f = grad(in_another_order, cache=False)
     assert "np.transpose(" in f.source(x, w, kind="primal")
-    for given in (x, x[:, ::-1], np.asfortranarray(x)):
+    for given in (x[:, ::-1], np.asfortranarray(x)):
         check_value_and_grad(f, given, w, rtol=0.0, at_once=True)
 
 

@@ -86,7 +86,7 @@ def test_a_chain_of_cases_is_an_elif_each_way():
 
 
 def test_compiled():
-    f = grad(from_text(HEAD + cases_that_compute(120), "f"))
+    f = grad(from_text(HEAD + cases_that_compute(60), "f"))
     x = np.array([0.3, *X[1:]])
     check_grad(f, x)
     assert "deeper" in f.source(x, np.float64(1.0))

@@ -9,6 +9,7 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
+from support import check_value_and_grad
 
 from srcgrad import UnsupportedError, grad
 from srcgrad.testing import check_grad
@@ -264,15 +265,13 @@ RIGHT = [
 @pytest.mark.parametrize("function", RIGHT, ids=lambda f: f.__name__)
 def test_as_in_python(function: Callable[..., Any]) -> None:
     f = grad(function, jit=False)
-    np.testing.assert_allclose(f(X), function(X), rtol=1e-15)
-    check_grad(f, X)
+    check_value_and_grad(f, X, rtol=1e-15)
 
 
 def test_compiled() -> None:
     for function in (decorated_in_a_loop, default_list_in_a_loop):
         f = grad(function)
-        np.testing.assert_allclose(f(X), function(X), rtol=1e-14)
-        check_grad(f, X)
+        check_value_and_grad(f, X, rtol=1e-14)
 
 
 def vectorized_by_numba(x):

@@ -155,8 +155,7 @@ EVERY = [
 @pytest.mark.parametrize("function", EVERY, ids=lambda f: f.__name__)
 def test_as_python_does(function: Callable[..., Any]) -> None:
     f = grad(function, jit=False)
-    np.testing.assert_allclose(f(X), function(X), rtol=1e-13)
-    check_grad(f, X)
+    check_value_and_grad(f, X, rtol=1e-13)
 
 
 @pytest.mark.parametrize("function", [moving_mean, shortest_paths], ids=lambda f: f.__name__)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import check_value_and_grad
 
 from srcgrad import SrcgradError, UnsupportedError, check_grad, grad
 
@@ -71,8 +72,7 @@ def in_turn(x):
 @pytest.mark.parametrize("function", [counted_until, in_turn])
 def test_loops_without_an_end_of_their_own(function: Any) -> None:
     f = grad(function, jit=False)
-    assert f(1.3) == pytest.approx(function(1.3), rel=1e-14)
-    check_grad(f, 1.3)
+    check_value_and_grad(f, 1.3, rtol=1e-14)
 
 
 def numbered(x):
@@ -105,8 +105,7 @@ def test_what_has_no_end_beside_what_has_one(function: Any) -> None:
     f = grad(function, jit=False)
     for x in (X, X.astype(np.float32)):
         assert type(f(x)) is type(function(x))
-        np.testing.assert_allclose(f(x), function(x), rtol=1e-14 if x.dtype == np.float64 else 1e-5)
-        check_grad(f, x)
+        check_value_and_grad(f, x, rtol=1e-14 if x.dtype == np.float64 else 1e-5)
 
 
 def test_what_has_no_end_needs_one() -> None:
@@ -480,14 +479,12 @@ PROGRAMS = [
 def test_plain(f: Any) -> None:
     g = grad(f, jit=False)
     for x in (X, -X):
-        assert g(x) == pytest.approx(f(x), rel=1e-12)
-        check_grad(g, x)
+        check_value_and_grad(g, x, rtol=1e-12)
 
 
 def test_compiled() -> None:
     g = grad(result_out_of_the_loop)
-    assert g(X) == pytest.approx(result_out_of_the_loop(X), rel=1e-12)
-    check_grad(g, X)
+    check_value_and_grad(g, X, rtol=1e-12)
 
 
 def held_by_a_name(x: Any) -> Any:
@@ -668,8 +665,7 @@ def in_a_loop_of_the_caller(x: Any) -> Any:
 )  # fmt: skip
 def test_among_arguments(f: Any, jit: bool) -> None:
     g = grad(f, jit=jit)
-    assert g(X) == pytest.approx(f(X))
-    check_grad(g, X)
+    check_value_and_grad(g, X, rtol=1e-6)
 
 
 def gone_through_twice_there(x: Any) -> Any:

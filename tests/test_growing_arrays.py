@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import check_value_and_grad
 
-from srcgrad import UnsupportedError, check_grad, grad
+from srcgrad import UnsupportedError, grad
 
 X = np.array([0.5, 0.8])
 
@@ -84,8 +85,7 @@ PROGRAMS = [
 
 def check(function: Any, n: int, jit: bool = False) -> None:
     f = grad(function, jit=jit)
-    np.testing.assert_allclose(f(X, n), function(X, n), rtol=1e-12)
-    check_grad(f, X, n)
+    check_value_and_grad(f, X, n, rtol=1e-12)
 
 
 @pytest.mark.parametrize("function", PROGRAMS)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import from_text
+from support import check_value_and_grad, from_text
 
 import srcgrad
 from srcgrad import check_grad, grad
@@ -401,8 +401,7 @@ def until_it_is_long_or_empty(x: Any) -> Any:
 @pytest.mark.parametrize("function", [a_queue, the_last_few, a_queue_of_tuples, until_it_is_long_or_empty])
 def test_queues(function: Any) -> None:
     f = grad(function, jit=False)
-    np.testing.assert_allclose(f(X), function(X), rtol=1e-14)
-    check_grad(f, X)
+    check_value_and_grad(f, X, rtol=1e-14)
 
 
 def forward_of_a_chain(x: Any) -> Any:
@@ -563,8 +562,7 @@ def within_a_tuple(x: Any) -> Any:
 def test_lists_that_begin_in_a_branch_of_a_loop(function: Any) -> None:
     """Iterations that make no new list go on with the last one."""
     f = grad(function, jit=False)
-    np.testing.assert_allclose(f(X), function(X), rtol=1e-14)
-    check_grad(f, X)
+    check_value_and_grad(f, X, rtol=1e-14)
 
 
 def test_a_list_that_no_iteration_has_made_yet() -> None:
@@ -648,14 +646,12 @@ def until_there_are_enough(x: Any, n: int) -> Any:
 @pytest.mark.parametrize("n", [0, 1, 50])
 def test_lists_of_other_lengths_under_one_name(function: Any, n: int) -> None:
     f = grad(function, jit=False)
-    np.testing.assert_allclose(f(X, n), function(X, n), rtol=1e-12)
-    check_grad(f, X, n)
+    check_value_and_grad(f, X, n, rtol=1e-12)
 
 
 def test_lists_of_other_lengths_in_a_while_loop() -> None:
     f = grad(until_there_are_enough, jit=False)
-    np.testing.assert_allclose(f(X, 4), until_there_are_enough(X, 4), rtol=1e-14)
-    check_grad(f, X, 4)
+    check_value_and_grad(f, X, 4, rtol=1e-14)
 
 
 def turned_in_a_loop(x: Any) -> Any:
@@ -687,8 +683,7 @@ def a_path_walked_back(x: Any) -> Any:
 @pytest.mark.parametrize("function", [turned_in_a_loop, rows_turned, a_path_walked_back])
 def test_reverse(function: Any) -> None:
     f = grad(function, jit=False)
-    np.testing.assert_allclose(f(X), function(X), rtol=1e-13)
-    check_grad(f, X)
+    check_value_and_grad(f, X, rtol=1e-13)
 
 
 def test_an_item_that_has_another_place_is_no_longer_known() -> None:
@@ -736,8 +731,7 @@ def in_a_while_loop(x: Any) -> Any:
 @pytest.mark.parametrize("function", [states_in_the_other_order, at_either_end, in_a_while_loop])
 def test_insert_ahead_of_all(function: Any) -> None:
     g = grad(function, jit=False)
-    assert g(X) == pytest.approx(function(X))
-    check_grad(g, X)
+    check_value_and_grad(g, X, rtol=1e-6)
 
 
 def pairs_of_even_places(x: Any) -> Any:
@@ -763,8 +757,7 @@ def those_ahead(x: Any) -> Any:
 @pytest.mark.parametrize("function", [pairs_of_even_places, those_ahead])
 def test_under_conditions_in_loops_under_conditions(function: Any) -> None:
     g = grad(function, jit=False)
-    assert g(X) == pytest.approx(function(X))
-    check_grad(g, X)
+    check_value_and_grad(g, X, rtol=1e-6)
 
 
 def nearest_first(x: Any) -> Any:
@@ -782,8 +775,7 @@ def nearest_first(x: Any) -> Any:
 
 def test_lists_made_anew_beside_infinite_numbers() -> None:
     g = grad(nearest_first, jit=False)
-    assert g(X) == pytest.approx(nearest_first(X))
-    check_grad(g, X)
+    check_value_and_grad(g, X, rtol=1e-6)
 
 
 def test_many_conditions_behind_each_other() -> None:
@@ -792,8 +784,7 @@ def test_many_conditions_behind_each_other() -> None:
     text = f"def f(x):\n    out = []\n    for v in x:\n{tests}    return sum(out) * out[-1]\n"
     f = from_text(text, "f")
     g = grad(f, jit=False)
-    assert g(X) == pytest.approx(f(X))
-    check_grad(g, X)
+    check_value_and_grad(g, X, rtol=1e-6)
 
 
 def a_slice_is_assigned(x):
@@ -954,8 +945,7 @@ def one_of_three(x):
 @pytest.mark.parametrize("function", [least_first, one_of_three], ids=lambda f: f.__name__)
 def test_remove(function: Any) -> None:
     f = grad(function, jit=False)
-    assert f(X) == pytest.approx(function(X), rel=1e-14)
-    check_grad(f, X)
+    check_value_and_grad(f, X, rtol=1e-14)
 
 
 def test_remove_what_is_not_there() -> None:
@@ -1002,5 +992,4 @@ def pyramid(x, n):
 def test_lists_that_inner_loops_shorten(function: Any, n: int) -> None:
     x = np.array([0.7, -1.2, 0.4, 1.1, 0.9, -0.3, 1.4])
     f = grad(function, jit=False)
-    assert f(x, n) == pytest.approx(function(x, n), rel=1e-13)
-    check_grad(f, x, n)
+    check_value_and_grad(f, x, n, rtol=1e-13)

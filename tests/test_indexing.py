@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 from corpus.registry import Program, case
-from support import from_text
+from support import check_value_and_grad, from_text
 from test_corpus import Trial, check_both, check_gradient, check_primal
 
 from srcgrad import UnsupportedError, grad
-from srcgrad.testing import check_grad
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -217,8 +216,7 @@ def elements_of_what_lies_otherwise(x):
 
 def test_elements_of_what_lies_otherwise() -> None:
     f, x = grad(elements_of_what_lies_otherwise, jit=False), np.linspace(0.3, 1.4, 12).reshape(3, 4)
-    np.testing.assert_allclose(f(x), elements_of_what_lies_otherwise(x), rtol=1e-14)
-    check_grad(f, x)
+    check_value_and_grad(f, x, rtol=1e-14)
 
 
 def test_an_index_that_is_outside_in_every_call() -> None:

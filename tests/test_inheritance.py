@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import assert_close, directional, inner, random_like, subject
+from support import assert_close, check_value_and_grad, directional, inner, random_like, subject
 
 from srcgrad import grad
 from srcgrad.errors import SrcgradError
@@ -303,8 +303,7 @@ def test_names_that_a_class_keeps_for_itself() -> None:
 
     for function in (made_here, from_outside):
         f = grad(function, jit=False)
-        np.testing.assert_allclose(f(X), function(X), rtol=1e-14)
-        check_grad(f, X)
+        check_value_and_grad(f, X, rtol=1e-14)
 
 
 @dataclass

@@ -405,8 +405,7 @@ RUN = [
 @pytest.mark.parametrize("f", RUN, ids=lambda f: f.__name__)
 def test_objects_that_change(f: Any) -> None:
     g = grad(f, jit=False)
-    assert g(X, C) == pytest.approx(f(X.copy(), C), rel=1e-13)
-    check_value_and_grad(g, X, C, rtol=1e-13, at_once=True)
+    check_value_and_grad(g, X, C, rtol=1e-13)
 
 
 @pytest.mark.parametrize("f", [one_by_one, pairs_of_bodies, in_their_places, the_best, longer_and_shorter])

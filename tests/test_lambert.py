@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.special import lambertw
+from support import check_value_and_grad
 
 from srcgrad import grad
 from srcgrad.rules.compositions.lambert import branch
@@ -59,8 +60,7 @@ def friction(re, rough):
 )  # fmt: skip
 def test_gradients(function, args):
     f = grad(function, jit=False)
-    np.testing.assert_allclose(f(*args), function(*args), rtol=1e-13)
-    check_grad(f, *args)
+    check_value_and_grad(f, *args, rtol=1e-13)
 
 
 def test_compiled():

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import check_value_and_grad
 
 from srcgrad import RuntimeShapeError, UnsupportedError, grad
 from srcgrad.testing import check_grad
@@ -224,8 +225,7 @@ RIGHT = [
 @pytest.mark.parametrize("function", RIGHT, ids=lambda f: f.__name__)
 def test_right(function: Callable[..., Any]) -> None:
     f = grad(function, jit=False)
-    np.testing.assert_allclose(f(X), function(X), rtol=1e-14)
-    check_grad(f, X)
+    check_value_and_grad(f, X, rtol=1e-14)
 
 
 def test_an_argument_is_written_as_an_item() -> None:
@@ -897,8 +897,7 @@ def functions_by_their_names(x: Any) -> Any:
 )
 def test_settings_and_names(f: Any) -> None:
     x, g = np.array([0.3, 0.7, 1.1]), grad(f, jit=False)
-    assert g(x) == pytest.approx(f(x))
-    check_grad(g, x)
+    check_value_and_grad(g, x, rtol=1e-6)
 
 
 def test_namespaces_as_arguments_and_results() -> None:
@@ -945,8 +944,7 @@ def by_its_text(x):
 
 def test_the_text_of_an_object() -> None:
     x, f = np.array([0.3, 0.7, 1.1]), grad(by_its_text, jit=False)
-    np.testing.assert_allclose(f(x), by_its_text(x), rtol=1e-15)
-    check_grad(f, x)
+    check_value_and_grad(f, x, rtol=1e-15)
 
     def by_a_number(x: Any) -> Any:
         return x if str(Leaky("leaky", x)) == "Leaky(alpha=0.5)" else 2 * x
@@ -1033,8 +1031,7 @@ def in_the_order_of_keys(d):
 def test_what_is_known_of_texts_ranges_and_pairs(function: Callable[..., Any]) -> None:
     given = {"q": np.array([0.5, 1.3, 0.7]), "k": np.array([0.2, 0.9, 1.1])}
     f = grad(function, jit=False)
-    np.testing.assert_allclose(f(given), function(given), rtol=1e-14)
-    check_grad(f, given)
+    check_value_and_grad(f, given, rtol=1e-14)
 
 
 def test_an_index_outside_of_a_range() -> None:

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import check_value_and_grad
 
 import srcgrad
-from srcgrad import check_grad, grad
+from srcgrad import grad
 
 
 def longer_and_longer_until_large(a: Any, n: int) -> Any:
@@ -273,8 +274,7 @@ GROWING = [
 
 def check(function: Any, *args: Any, jit: bool = False) -> None:
     f = grad(function, jit=jit)
-    np.testing.assert_allclose(f(*args), function(*args), rtol=1e-12)
-    check_grad(f, *args)
+    check_value_and_grad(f, *args, rtol=1e-12)
 
 
 @pytest.mark.parametrize("function", [*BOUND, *BOUND_INSIDE, of_arrays_in_one_list])

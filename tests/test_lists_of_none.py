@@ -214,8 +214,7 @@ def test_compiled(function: Callable[..., Any], argument: np.ndarray) -> None:
 
 def check(f: Any, function: Callable[..., Any], argument: np.ndarray) -> None:
     for x in (argument, argument[:, ::-1] if argument.ndim == 2 else argument[::-1]):
-        np.testing.assert_allclose(f(x), function(x), rtol=1e-12)
-        check_grad(f, x)
+        check_value_and_grad(f, x, rtol=1e-12)
 
 
 def test_programs_that_are_drawn() -> None:

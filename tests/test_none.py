@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import check_value_and_grad
 
 from srcgrad import UnsupportedError, grad
 from srcgrad.testing import check_grad
@@ -592,8 +593,7 @@ VALUES = np.array([0.3, 0.4, 0.9, 0.5])
 @pytest.mark.parametrize("function", LOOPS, ids=lambda f: f.__name__)
 def test_none_for_the_first_time_in_a_loop(function: Any, b: float) -> None:
     f = grad(function, wrt="x", jit=False)
-    np.testing.assert_allclose(f(VALUES, b), function(VALUES, b), rtol=1e-14)
-    check_grad(f, VALUES, b)
+    check_value_and_grad(f, VALUES, b, rtol=1e-14)
 
 
 def test_a_result_that_is_none_from_within_a_loop() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from support import check_value_and_grad
 
 from srcgrad import grad
 from srcgrad.errors import RuntimeShapeError, UnsupportedError
@@ -91,8 +92,7 @@ def left_early(x):
 @pytest.mark.parametrize("function", [summed_in_it, left_early])
 def test_not_spread_where_it_would_show(function: Callable) -> None:
     f = grad(function, jit=False)
-    np.testing.assert_allclose(f(X), function(X), rtol=1e-13)
-    check_grad(f, X)
+    check_value_and_grad(f, X, rtol=1e-13)
 
 
 def test_refused_by_the_path_taken() -> None:

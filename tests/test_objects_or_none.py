@@ -72,8 +72,7 @@ def forgotten(x):
 @pytest.mark.parametrize("function", [nearest, nearest_of_many, greatest_in_a_dict, first_hit, forgotten])
 def test_plain(function: Callable[..., Any]) -> None:
     g = grad(function, jit=False)
-    np.testing.assert_allclose(g(X), function(X), rtol=1e-12)
-    check_grad(g, X)
+    check_value_and_grad(g, X, rtol=1e-12)
 
 
 def test_compiled() -> None:

@@ -486,8 +486,7 @@ PROGRAMS = [
 def test_the_path_tells(function: Callable[..., Any]) -> None:
     f = grad(function, jit=False)
     for n in range(5):
-        assert f(1.3, n) == pytest.approx(function(1.3, n), rel=1e-14)
-        check_grad(f, 1.3, n)
+        check_value_and_grad(f, 1.3, n, rtol=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -635,5 +634,4 @@ def defaults_in_a_loop(x, n):
 def test_functions_with_defaults(function: Any) -> None:
     f = grad(function, jit=False)
     for n in (1, 4):
-        assert f(0.7, n) == pytest.approx(function(0.7, n), rel=1e-14)
-        check_grad(f, 0.7, n)
+        check_value_and_grad(f, 0.7, n, rtol=1e-14)

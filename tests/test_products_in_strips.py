@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import check_value_and_grad
 
 from srcgrad import grad
 from srcgrad.passes import order
@@ -195,10 +196,11 @@ def test_values_and_gradients(program: Callable[..., Any]) -> None:
             y = program(*copies(args))
             v = np.cos(np.arange(np.size(y))).reshape(np.shape(y))
             expected = plain.value_and_backward(*args, v)
-        np.testing.assert_allclose(f(*copies(args)), expected[0], rtol=1e-12, atol=1e-12)
-        for found, wanted in zip(f.backward(*args, v), expected[1], strict=True):
+        value, cotangents = f.value_and_backward(*args, v)
+        np.testing.assert_allclose(value, expected[0], rtol=1e-12, atol=1e-12)
+        for found, wanted in zip(cotangents, expected[1], strict=True):
             np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
-    check_grad(f, *arguments(35, 3))
+    check_value_and_grad(f, *arguments(35, 3), rtol=1e-12, atol=1e-12, at_once=True)
 
 
 @pytest.mark.parametrize("program", BY_STRIPS)

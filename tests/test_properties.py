@@ -37,7 +37,7 @@ from support import (
 from srcgrad import grad
 from srcgrad.errors import UnsupportedError
 
-PROGRAMS = int(os.environ.get("SRCGRAD_PROGRAMS", "32"))
+PROGRAMS = int(os.environ.get("SRCGRAD_PROGRAMS", "24"))
 SEED = int(os.environ.get("SRCGRAD_SEED", "20240607"))
 PARTS = 8  # so that workers share them
 BOUND = 1e4  # beyond it a program is too steep for differences

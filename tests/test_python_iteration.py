@@ -368,8 +368,7 @@ FUNCTIONS = [
 def test_as_in_python(function: Callable[..., Any]) -> None:
     f = grad(function, jit=False)
     for x in (X, -0.8 * X[::-1].copy()):
-        np.testing.assert_allclose(f(x), function(x), rtol=1e-14)
-        check_grad(f, x)
+        check_value_and_grad(f, x, rtol=1e-14, at_once=True)
 
 
 def many_ways(x, n):
@@ -419,8 +418,7 @@ def series(x, n):
 @pytest.mark.parametrize("jit", [False, True])
 def test_a_quotient_of_large_whole_numbers(jit: bool) -> None:
     f = grad(series, wrt="x", jit=jit)
-    np.testing.assert_allclose(f(0.7, 40), series(0.7, 40), rtol=1e-13)
-    check_grad(f, 0.7, 40)
+    check_value_and_grad(f, 0.7, 40, rtol=1e-13)
 
 
 def test_what_is_too_large_for_a_float() -> None:
@@ -905,8 +903,7 @@ def written_meanwhile(x):
 @pytest.mark.parametrize("function", [rates_of_reactions, weighed_functions, written_meanwhile])
 def test_zip_of_what_are_no_rows(function: Callable[..., Any]) -> None:
     f, x = grad(function, jit=False), np.array([0.5, -0.3, 1.2, 0.7])
-    np.testing.assert_allclose(f(x.copy()), function(x.copy()), rtol=1e-14)
-    check_grad(f, x)
+    check_value_and_grad(f, x, rtol=1e-14)
 
 
 def test_zip_that_would_end_early() -> None:
@@ -927,8 +924,7 @@ def over_permutations(x):
 
 def test_permutations() -> None:
     f = grad(over_permutations, jit=False)
-    np.testing.assert_allclose(f(X), over_permutations(X), rtol=1e-14)
-    check_grad(f, X)
+    check_value_and_grad(f, X, rtol=1e-14)
     with pytest.raises(UnsupportedError, match="more than 64 permutations"):
         grad(lambda x: sum(x[p[0]] for p in itertools.permutations(range(5))), jit=False)(X)
     with pytest.raises(UnsupportedError, match="only known at run time"):
@@ -1045,8 +1041,7 @@ def in_the_place_of_what_it_reads(x):
 def test_iterators_with_names(function):
     x = np.array([0.5, -1.0, 2.0])
     f = grad(function, jit=False)
-    np.testing.assert_allclose(f(x), function(x), rtol=1e-14)
-    check_grad(f, x)
+    check_value_and_grad(f, x, rtol=1e-14)
 
 
 def zipped_twice(x):
@@ -1311,8 +1306,7 @@ def some_of_them(x):
 @pytest.mark.parametrize("function", [by_their_getters, at_the_least_of_all, some_of_them], ids=lambda f: f.__name__)
 def test_getters_and_selectors(function: Callable[..., Any]) -> None:
     f = grad(function, jit=False)
-    np.testing.assert_allclose(f(X), function(X), rtol=1e-14)
-    check_grad(f, X)
+    check_value_and_grad(f, X, rtol=1e-14)
 
 
 def states_of_a_network(x, w):

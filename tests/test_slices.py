@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import assert_close, from_arrow
+from support import assert_close, check_value_and_grad, from_arrow
 
 import srcgrad
 from srcgrad import grad
@@ -177,8 +177,7 @@ def of_equal_indices(x: Any) -> Any:
 def test_an_index_that_stands_twice_beside_axes_that_are_one(jit: bool) -> None:
     x = np.linspace(0.5, 2.0, 24).reshape(3, 2, 4)
     f = grad(of_equal_indices, jit=jit)
-    np.testing.assert_allclose(f(x), of_equal_indices(x), rtol=1e-14)
-    check_grad(f, x)
+    check_value_and_grad(f, x, rtol=1e-14)
 
 
 def test_a_quotient_of_a_number_in_an_array_of_no_axes() -> None:

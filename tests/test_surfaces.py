@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.interpolate import bisplev, bisplrep
+from support import check_value_and_grad
 
 from srcgrad import grad
 from srcgrad.testing import check_grad
@@ -41,8 +42,7 @@ def grid(x, y):
 )  # fmt: skip
 def test_as_scipy_says(function, x, y):
     f = grad(function, jit=False)
-    np.testing.assert_allclose(f(x, y), function(x, y), rtol=1e-12, atol=1e-13)
-    check_grad(f, x, y)
+    check_value_and_grad(f, x, y, rtol=1e-12, atol=1e-13)
 
 
 def test_coefficients():

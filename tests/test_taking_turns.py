@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import check_value_and_grad
 
 from srcgrad import grad
 from srcgrad.testing import check_grad
@@ -125,8 +126,7 @@ OTHERS = [under_a_condition, from_an_argument, three_in_a_ring, twice, one_copie
 def test_values_and_gradients(function: Callable[..., Any]) -> None:
     f = grad(function, wrt="x", jit=False)
     for steps in (0, 1, 2, 5, 6):
-        np.testing.assert_allclose(f(X, steps), function(X, steps), rtol=1e-14)
-        check_grad(f, X, steps)
+        check_value_and_grad(f, X, steps, rtol=1e-14)
 
 
 @pytest.mark.parametrize("function", TURN, ids=lambda function: function.__name__)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from llvmlite import ir
+from support import check_value_and_grad
 
 from srcgrad import grad
 from srcgrad.backends.loop_wishes import AccessGroup
-from srcgrad.testing import check_grad
 
 RNG = np.random.default_rng(8)
 
@@ -106,8 +106,7 @@ def test_compiled(function: Callable[..., Any]) -> None:
     f = grad(function, cache=False)
     for n in (32, 33, 70) if function is halves else (1, 2, 7, 8, 9, 33, 70):
         a, x = RNG.uniform(-0.2, 0.2, (3, n)), RNG.uniform(-0.5, 0.5, max(n, 3))
-        np.testing.assert_allclose(f(a, x), function(a, x), rtol=1e-12, atol=1e-14)
-        check_grad(f, a, x)
+        check_value_and_grad(f, a, x, rtol=1e-12, atol=1e-14)
 
 
 def test_the_accesses_of_each_loop_are_a_group_of_their_own() -> None:

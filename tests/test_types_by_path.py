@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.linalg
+from support import check_value_and_grad
 
 from srcgrad import ArgumentError, UnsupportedError, grad
 from srcgrad.testing import check_grad
@@ -602,8 +603,7 @@ def sum_with_a_limit(x, c):
 @pytest.mark.parametrize("function", [sums_in_an_array, in_nested_loops, until, sum_with_a_limit])
 def test_behind_a_loop_a_number_is_as_iterations_leave_it(function: Any) -> None:
     f = grad(function, wrt="x", jit=False)
-    np.testing.assert_allclose(f(X, True), function(X, True), rtol=1e-14)
-    check_grad(f, X, True)
+    check_value_and_grad(f, X, True, rtol=1e-14)
 
 
 def in_a_branch(x, c):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import check_value_and_grad
 
 from srcgrad import RuntimeUnsupportedError, UnsupportedError, grad
 from srcgrad.testing import check_grad
@@ -125,8 +126,7 @@ OWN = [
 @pytest.mark.parametrize("function", OWN)
 def test_own_elements_go_back(function: Any, x: np.ndarray) -> None:
     g = grad(function, jit=False)
-    np.testing.assert_allclose(g(x), function(x), rtol=1e-12)
-    check_grad(g, x)
+    check_value_and_grad(g, x, rtol=1e-12)
 
 
 # ---------------------------------------------------------------------------------------------- those of another
@@ -320,8 +320,7 @@ def floats_all_along(x):
 @pytest.mark.parametrize("x", [MIXED, BELOW])
 def test_floats_that_change_places(x: np.ndarray) -> None:
     g = grad(floats_all_along, jit=False)
-    np.testing.assert_allclose(g(x), floats_all_along(x), rtol=1e-12)
-    check_grad(g, x)
+    check_value_and_grad(g, x, rtol=1e-12)
 
 
 def last_of_a_list(x):
@@ -336,8 +335,7 @@ def last_of_a_list(x):
 @pytest.mark.parametrize("x", [MIXED, BELOW])
 def test_items_of_the_last_iteration(x: np.ndarray) -> None:
     g = grad(last_of_a_list, jit=False)
-    np.testing.assert_allclose(g(x), last_of_a_list(x), rtol=1e-12)
-    check_grad(g, x)
+    check_value_and_grad(g, x, rtol=1e-12)
 
 
 # ----------------------------------------------------------------------------------- no wider than its own elements

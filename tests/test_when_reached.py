@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from support import check_value_and_grad
 
 from srcgrad import IndexArgumentError, NameArgumentError, NoneArgumentError, UnsupportedError, grad
 from srcgrad.testing import check_grad
@@ -249,8 +250,7 @@ def attribute_that_is_asked_for(x, n=4):
 @pytest.mark.parametrize("function", [key_of_the_first_iteration, key_that_is_asked_for], ids=lambda f: f.__name__)
 def test_keys_that_a_branch_sets_are_there_in_the_next_iteration(function, x):
     f = grad(function, jit=False)
-    assert f(x) == pytest.approx(function(x), rel=1e-14)
-    check_grad(f, x)
+    check_value_and_grad(f, x, rtol=1e-14)
 
 
 def test_attributes_that_a_branch_sets_in_a_loop_are_refused():
