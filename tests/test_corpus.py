@@ -55,7 +55,7 @@ EVERYTHING = [  # each case is run in one dtype, by turns; a program that has on
 ]
 COMPILED = [p for p in PROGRAMS if p.compiled]
 LAST_OF_FAMILIES = list({p.family: p for p in COMPILED}.values())
-ONE_OF_A_FAMILY = parameters(LAST_OF_FAMILIES, first_case_only=True)[::3]
+ONE_OF_A_FAMILY = parameters(LAST_OF_FAMILIES, first_case_only=True)[::5]
 BY_TURNS = {p.name: p.cases[0].dtypes[k % len(p.cases[0].dtypes)] for k, p in enumerate(COMPILED)}
 SAMPLE = [
     one
