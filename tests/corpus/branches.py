@@ -254,7 +254,7 @@ def one_value_twice_in_a_tuple(x, which):
     return pair[0] * pair[1]
 
 
-@program(case(real(4), 0), case(real(4), 1), case(real(4), 2), compiled=True)
+@program(case(real(4), 0), case(real(4), 1), case(real(4), 2))
 def pair_from_some_paths(x, which):
     """On one path the pair is never bound: there is nothing to hand on there."""
     if which == 0:

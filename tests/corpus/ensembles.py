@@ -116,7 +116,7 @@ def smeared(x, w):
     return out
 
 
-@program(case(real(17, 4), real(4)), case(real(9, 2), real(2)), compiled=True)
+@program(case(real(17, 4), real(4)), case(real(9, 2), real(2)))
 def as_many_as_there_are(x, w):
     """Inner loops that end elsewhere in each iteration."""
     n, m = x.shape

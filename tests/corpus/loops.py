@@ -622,7 +622,7 @@ def sines_and_cosines_under_names(x, y):
     return out
 
 
-@program(case(real(5), real(5)), compiled=True)
+@program(case(real(5), real(5)))
 def adding_powers(x, y):
     """The share of each in the sum, twice, and the sum itself once more: few exponentials."""
     total = -2.0
@@ -655,7 +655,7 @@ def rebound_to_what_stretches(x, b, n):
     return y
 
 
-@program(case(real(4), 3), case(real(4), 1), case(real(4), 0), compiled=True)
+@program(case(real(4), 3), case(real(4), 1), case(real(4), 0))
 def reads_what_the_last_iteration_bound(x, n):
     s = np.sum(x)
     for k in range(n):

@@ -7,7 +7,7 @@ import numpy as np
 from .registry import ONLY64, case, integers, number, positive, program, real
 
 
-@program(case(real(6), 0.1, 5), case(real(6), number(0.1), 4), compiled=True)
+@program(case(real(6), 0.1, 5), case(real(6), number(0.1), 4))
 def heat(u, alpha, steps):
     """An explicit heat equation, in place, with a copy for the old values."""
     u = u.copy()

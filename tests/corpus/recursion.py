@@ -236,7 +236,7 @@ def recursion_in_a_while_loop(x, n):
     return s + x
 
 
-@program(case(real(3), 3), case(real(3), 0), compiled=True)
+@program(case(real(3), 3), case(real(3), 0))
 def rebinding(x, n):
     """Arrays as results, from both sides of a branch, round a loop."""
     y = x * 0.5

@@ -21,7 +21,7 @@ def rotated(p, angle):
     return out
 
 
-@program(case(real(3), 0.02, 20), case(real(3), 0.02, 0), compiled=True)
+@program(case(real(3), 0.02, 20), case(real(3), 0.02, 0))
 def lorenz(start, h, steps):
     y = np.array([start[0], start[1], start[2]])
     for _ in range(steps):

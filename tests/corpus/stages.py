@@ -11,7 +11,7 @@ def slope(x, y, out):
         out[i] = x[i] * y[i - 1]
 
 
-@program(case(real(5), 3), case(real(2), 2), case(real(5), 0), compiled=True)
+@program(case(real(5), 3), case(real(2), 2), case(real(5), 0))
 def chain_of_stages(x, steps):
     """Each stage is filled in two parts, and read by the next one."""
     y, k1, k2, k3 = np.zeros(x.size), np.empty(x.size), np.empty(x.size), np.empty(x.size)
