@@ -91,7 +91,7 @@ class Generated:
 
         for pair in self.taken_as_equal:
             lengths = {length.value for length in (rewrite(x, put) for x in pair) if isinstance(length, Const)}
-            if len(lengths) == 2 and 1 in lengths:
+            if len(lengths) == 2 and 1 in lengths and 0 not in lengths:  # of nothing, as a rule behind a loop's end
                 return True
         return False
 
