@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,11 +60,18 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         os.environ["SRCGRAD_CACHE_DIR"] = before
 
 
+class NothingRecalled(Recalled):
+    """For tests that change a part of srcgrad, and look at what comes of it beside what came before."""
+
+    def get(self, function: Any, what: Any, how: Any, make: Callable[[frozenset[Any]], Any]) -> Any:
+        return make(frozenset())
+
+
 @pytest.fixture(autouse=True)
 def nothing_recalled_by_what_is_changed(request: pytest.FixtureRequest) -> None:
     """A test that changes a part of srcgrad is not served what was generated before."""
     if "monkeypatch" in request.fixturenames:
-        request.getfixturevalue("monkeypatch").setattr(dispatch, "RECALLED", Recalled())
+        request.getfixturevalue("monkeypatch").setattr(dispatch, "RECALLED", NothingRecalled())
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -54,7 +54,7 @@ def test_nobody_looks_while_a_program_is_transformed(searches: Any) -> None:
     before = gc.get_threshold()
     gc.set_threshold(10)
     try:
-        grad(square_sum, jit=False).source(1.0)
+        grad(square_sum, jit=False).source(1.0, after="frontend")
         outside = len(searches)
         searches.clear()
         grad(square_sum, jit=False).backward(np.ones(2))

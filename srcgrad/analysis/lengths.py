@@ -184,10 +184,10 @@ class Equal:
             self.same_as[y] = x
             self.names = {}
 
-    def rank(self, length: Expr) -> tuple[bool, int, int]:
-        """Which one of several that are equal is the best to go by."""
-        kind = next((k for k, kind in enumerate((Const, Dim, Var)) if isinstance(length, kind)), 3)
-        return not isinstance(length, Const), self.first.get(length, len(self.first)), kind
+    def rank(self, length: Expr) -> tuple[int, int]:
+        """Which one of several that are equal is the best to go by: of lengths of arrays, what loops have by then."""
+        of_arrays = 1 if not variables(length) else 2 if isinstance(length, Var) else 3
+        return 0 if isinstance(length, Const) else of_arrays, self.first.get(length, len(self.first))
 
 
 @lru_cache(maxsize=65536)
