@@ -998,6 +998,7 @@ def test_source_that_is_not_where_it_should_be(tmp_path: Path, monkeypatch: pyte
     module.write_text(
         f"TEXT = {made!r}\n\ndef other(x):\n    return 1000.0 * x\n\nexec(compile(TEXT, 'made.py', 'exec'))\n"
     )
+    monkeypatch.setattr(dispatch, "RECALLED", Recalled())
     monkeypatch.syspath_prepend(tmp_path)
     names = importlib.import_module(module.stem)
     assert grad(names.other, jit=False).backward(3.0) == 1000.0
@@ -1038,6 +1039,7 @@ made = around(4.0)
 made_of = lambda x: x * x
 """
     module.write_text(text)
+    monkeypatch.setattr(dispatch, "RECALLED", Recalled())
     monkeypatch.syspath_prepend(tmp_path)
     names = importlib.import_module(module.stem)
     slopes = {names.Scaled().of: 2.0, names.powers: 27.0, names.made: 24.0, names.made_of: 6.0}
