@@ -34,12 +34,11 @@ from ..ir.walk import always_raises, statements, targets, variables
 from ..ir.walk import expressions as expressions_of
 from ..rules.compositions import deques, iterators
 from ..rules.device import RESERVED as RESERVED_ON_DEVICE
-from . import held_for_caller, one_of, optional, types_that_decide, unpacking
+from . import one_of, optional, types_that_decide, unpacking
 from .arguments import parameter, type_of
 from .array_values import ArrayValue, whole
 from .calls.recursion import Callees, Chosen, InPlace, NotYetKnown, OwnFunction, refuse
 from .calls.user import stopped
-from .held_for_caller import WrittenAsCopy
 from .interpret import Interpreter
 from .known_memory import WrittenAfterAll
 from .lists import lists_as_arrays
@@ -93,20 +92,17 @@ class Interpreted:
 def interpret(function: Callable[..., Any], kind: str, types: Any, cotangents: Any, options: Any) -> Interpreted:
     """Interpret the function; a second time where it writes an argument that is not in C order."""
     written: frozenset[str] = frozenset()
-    given_back: frozenset[str] = frozenset()
     chosen = Chosen()
     disordered: frozenset[str] = frozenset()
     problem: SrcgradError | None = None
     fields = FieldsLearnt()
     while True:
-        job = _Job(function, kind, types, cotangents, options, disordered, chosen, given_back)
+        job = _Job(function, kind, types, cotangents, options, disordered, chosen)
         job.build.never_early, job.build.fields = written, fields.known()
         try:
             out = job.run()
         except WrittenAfterAll as found:
             written |= {found.name}
-        except WrittenAsCopy as found:
-            given_back |= {found.name}
         except (OwnFunction, InPlace) as what:
             chosen.learn(what)
         except (OtherNumbers, Shared) as found:
@@ -136,11 +132,9 @@ class _Job:
         options: Any,
         disordered: frozenset[str],
         chosen: Chosen,
-        given_back: frozenset[str],
     ) -> None:
         self.function, self.kind, self.types, self.options = function, kind, types, options
         self.given = cotangents
-        self.given_back = given_back  # arguments that are written as copies
         self.disordered = disordered  # arguments that stay as they are: written in place, in another order
         self.interpreter = Interpreter(Callees(chosen, options.boundscheck))
         self.build = self.interpreter.build
@@ -202,15 +196,11 @@ class _Job:
         build.makes_checks = True
         arguments = {n: self.argument(n, t) for n, t in zip(self.parameters, self.types, strict=True)}
         self.arguments = arguments
-        for param in self.own:
-            if isinstance(param, Array) and param.name in self.given_back:
-                held_for_caller.begin(build, param)
         value = self.interpreter.run(self.function, arguments)
         ended_at, build.span = build.span, None
         outputs = self.outputs(value, arguments)
         captured = [c for c, _ in self.interpreter.captured.values()]
         self.refuse_stale(outputs)
-        held_for_caller.give_back_since(build, {param.name for param in self.own})
         written = self.written_params()
         params = [*self.own, *(c.param for c in captured)]
         entry = self.entry(params, written)
@@ -446,10 +436,6 @@ class _Job:
         for param in self.own:
             seen = self.kind == "primal" or param.name in outputs_by_name
             if seen and isinstance(param, Array) and param.name in self.build.stale:
-                if self.kind == "primal" and param.name not in self.build.held:
-                    raise WrittenAsCopy(param.name)
-                if self.build.held and param.name not in self.build.not_given_back:
-                    continue
                 self.build.span = self.build.stale[param.name]
                 self.build.refuse_stale(param.name)
 

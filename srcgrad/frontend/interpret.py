@@ -115,7 +115,6 @@ class Interpreter:
         self.branch_envs: tuple[dict[str, Any], ...] = ()
         self.branch_parts: tuple[list[Any], ...] = ()
         self.branch_stale: tuple[dict[str, Any], ...] = ()  # see `Builder.stale`
-        self.branch_held: tuple[dict[str, Any], ...] = ()  # see `Builder.held`
         self.one_of_several: set[object] = set()  # lists that a name stands for on one path, and others hold as well
         self.iterators = iterators.Iterators()
         self.looks = looks.Looks()

@@ -15,7 +15,6 @@ from ..ir.expressions import Array, Const, Expr, Load, Span
 from ..ir.nodes import If, Raise, Stmt, View
 from ..ir.types import ScalarType
 from ..ir.walk import loads
-from .held_for_caller import Held
 from .joined_numbers import ItemTypes, TypesOf, source_of
 from .known_lengths import KnownLengths
 from .lists.item_fields_known import ItemFields
@@ -33,7 +32,7 @@ class KnownMemory(KnownLengths):
 
     REMEMBERED = (
         *KnownLengths.REMEMBERED, "roots", "rows_of_one", "in_items", "in_unnamed", "parted", "stale", "written",
-        "changed_in_loop", "types", "item_types", "rows_of_arrays", "made_in", "held", "not_given_back",
+        "changed_in_loop", "types", "item_types", "rows_of_arrays", "made_in",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -46,9 +45,6 @@ class KnownMemory(KnownLengths):
         self.makes_checks = False  # of that kind
         self.stale: dict[str, Span | None] = {}
         self.arguments_are_shared = True  # with the caller, who sees what is written to them
-        self.held: dict[str, Held] = {}  # arguments that are given back, and the copies of them (see `held_for_caller`)
-        self.held_numbers: dict[str, int] = {}  # the number of each copy, by name
-        self.not_given_back: set[str] = set()  # of these, arguments of which not all is known
         self.rows_of_one: set[str] = set()  # memory of lists, of which Python may hold several items as one array
         self.in_items: set[str] = set()  # memory of arrays in tuples and objects in lists, and copies of it
         self.fields = ItemFields()
@@ -107,8 +103,6 @@ class KnownMemory(KnownLengths):
         self.changed_in_loop.add(root)
         twins = self.all_twins(root)
         self.wanted_checks |= {label for pair, label in self.parted.items() if pair <= twins | {root}}
-        held = self.held.get(root)
-        self.not_given_back |= twins - {held.argument.name} if held is not None else twins
         for twin in self.all_twins(root, parted=False) | (self.rows_of_one & {root}):
             self.stale.setdefault(twin, self.span)
 

@@ -18,7 +18,7 @@ from ...ir.nodes import Alloc, Assign, CopyTo, If, Raise, Stmt, Store, Swap
 from ...ir.rename import rename_arrays
 from ...ir.types import SETS, DictKind, RecordKind
 from ...ir.walk import numbers_set, statements, variables
-from .. import binding, held_for_caller, identities, one_of, optional, part_names
+from .. import binding, identities, one_of, optional, part_names
 from ..aliases import is_seen_elsewhere, mind_merged_aliases, note_twins, roots_of_value, value_leaves
 from ..arithmetic import cast
 from ..array_values import ArrayValue, whole
@@ -49,16 +49,14 @@ def choose(
     condition = build.capture(condition, "chosen") if build.mutable & variables(condition) else condition
     before = [(frame, dict(frame.env)) for frame in identities.frames_of(interpreter)]
     lists_before, stale_before, asked_at = identities.held(interpreter), build.stale, build.span
-    held_before, held = build.held, []
     results = []
     spans: list[Span | None] = []
     for run in (then, orelse):
         block: list[Stmt] = []
-        build.stale, build.held = dict(stale_before), dict(held_before)
+        build.stale = dict(stale_before)
         with build.nested(block):
             ended = when_reached.ends(interpreter, run)
         spans.append(build.span)
-        held.append(build.held)
         held_elsewhere = {  # by the names of other calls, where this branch has changed it
             f"{name}.{number}": value
             for number, (frame, names_before) in enumerate(before)
@@ -86,10 +84,10 @@ def choose(
         _changed_parts(sides, lists_before, lists)
         for sides, lists in zip(interpreter.branch_envs, (then_lists, else_lists), strict=True)
     )
-    interpreter.branch_stale, interpreter.branch_held = (then_stale, else_stale), (held[0], held[1])
+    interpreter.branch_stale = (then_stale, else_stale)
     build.stale = {**({} if else_ended else else_stale), **({} if then_ended else then_stale)}
     if then_ended or else_ended:
-        merged, build.held = (else_env, held[1]) if then_ended else (then_env, held[0])
+        merged = else_env if then_ended else then_env
     else:
         for name in list(names):
             sides = [e.get(name, UNDEFINED) is UNDEFINED for e in (then_env, else_env)]
@@ -124,9 +122,6 @@ def choose(
         (else_block, else_lists, else_ended),
         ahead,
     )
-    if not (then_ended or else_ended):
-        ends = zip((then_block, else_block), held, interpreter.branch_stale, strict=True)
-        build.held = held_for_caller.meet(build, list(ends))
     interpreter.wanted = None  # it was what is read after this statement
     build.block.extend(ahead)
     if then_ended or else_ended:  # what the other side makes lives on behind the branch, so it stands there
@@ -379,9 +374,8 @@ def merge_arrays(
     build.is_new(merged.name)
     build.note_types(merged, types)
     stale_behind = build.stale
-    sides = zip((x, y), interpreter.branch_stale, interpreter.branch_held, strict=True)
-    for (block, value), stale, held in sides:
-        build.stale, build.held = stale, held
+    for (block, value), stale in zip((x, y), interpreter.branch_stale, strict=True):
+        build.stale = stale
         with build.into(block):
             sizes = value.dims if isinstance(value, ArrayValue) else (affine.ZERO,) * ndim
             if not outside:
@@ -408,8 +402,6 @@ def merge_arrays(
                 store = lambda index, v=value: Store(merged, index, cast(v.at(index), dtype))
                 build.each(merged.dims, store)
             note_twins(interpreter, name, merged, value)
-            held_for_caller.take(build, merged, value)
-    held_for_caller.share(build, merged, interpreter.branch_held)
     build.stale = stale_behind
     return whole(merged)
 

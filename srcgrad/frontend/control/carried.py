@@ -269,7 +269,7 @@ def _try_loop(
         one, other = (_memory_called(called, parts) for called in pair)
         if one is not None and other is not None:
             build.twin(one, other)
-    twins, held = TwinsAhead(build), dict(build.held)
+    twins = TwinsAhead(build)
     build.stale |= attempt.stale
     outer_close = interpreter.close_loop
     steady: set[object] = set()  # lists that every iteration makes longer by as much
@@ -299,7 +299,7 @@ def _try_loop(
         if build.fields.are_views:
             item_names.check_next(interpreter, lost, looks)
         inside = growing_lists.Inside(indices, node.index, steady)  # type: ignore[attr-defined]
-        close_loop(interpreter, names, entries, heads, inside, attempt, held)
+        close_loop(interpreter, names, entries, heads, inside, attempt)
         twins.mind_new_ones()
 
     interpreter.close_loop = close

@@ -12,7 +12,7 @@ from ...ir.expressions import BOOL, Array, Call, Expr, Var
 from ...ir.nodes import CopyTo, If, Raise, Store, Swap
 from ...ir.types import ScalarType
 from ...ir.walk import numbers_set, variables
-from .. import held_for_caller, identities, resized
+from .. import identities, resized
 from ..aliases import arrays_of, note_twins, value_leaves
 from ..arithmetic import cast
 from ..array_values import ArrayValue
@@ -40,7 +40,6 @@ def in_other_memory(
     build.note_types(own, types_of(build, value) | {ScalarType(dtype)})
     build.each(dims, lambda index: Store(own, index, cast(value.at(index), dtype)))
     note_twins(interpreter, name, own, value)
-    held_for_caller.take(build, own, value)
     return own
 
 

@@ -17,7 +17,7 @@ from ...ir.expressions import Array, Const, Expr, Var, is_inexact
 from ...ir.nodes import AddTo, Alloc, Assign
 from ...ir.types import ScalarType
 from ...ir.walk import statements, variables
-from .. import held_for_caller, identities, joined_numbers, one_of, optional, part_names, resized
+from .. import identities, joined_numbers, one_of, optional, part_names, resized
 from ..aliases import Aliased, mind_aliases, roots_of_value
 from ..arithmetic import cast, cast_value
 from ..array_values import ArrayValue
@@ -438,7 +438,6 @@ def close_loop(
     heads: dict[object, Any],
     inside: growing_lists.Inside,
     attempt: Attempt,
-    held: dict[str, held_for_caller.Held],
 ) -> None:
     """At the end of the body: hand on what goes round, or find that the loop has to be tried again."""
     build = interpreter.build
@@ -461,7 +460,6 @@ def close_loop(
     lengths = dict.fromkeys(attempt.relisted, growing_lists.BY_THE_NUMBER_OF_ITEMS)
     growths = attempt.resized | lengths
     pairs = [*found.arrays, *found.relisted]
-    held_for_caller.hand_on(build, held, [(target, end.handle, name in attempt.swapped) for name, target, end in pairs])
     exchange(interpreter, pairs, found.open_heads, attempt.swapped, growths, found.growing)
     _mind_stale(interpreter, names, entries, closed, attempt)
     for identity, head in heads.items():  # what the next iteration finds, for the test of a while loop

@@ -14,7 +14,7 @@ import numpy as np
 from ...ir import affine
 from ...ir.expressions import Array, Const, Expr, Load, Var
 from ...ir.walk import loads
-from .. import binding, held_for_caller, identities, one_of, optional, part_names, resized
+from .. import binding, identities, one_of, optional, part_names, resized
 from ..aliases import is_private, note_twins
 from ..arithmetic import cast, cast_value
 from ..array_values import ArrayValue, whole
@@ -112,7 +112,6 @@ def _enter(interpreter: Interpreter, name: str, value: Any, attempt: Attempt, tr
                 return value
             own = build.materialize(value, name, copy=True)
             note_twins(interpreter, name, own, value)
-            held_for_caller.take(build, own, value)
             return whole(own)
     return value
 
