@@ -998,7 +998,7 @@ def f(x, w, out):
         ("scipy.stats.boxcox(x)[0]", None),
         ("scipy.linalg.polar(np.eye(2) * x[0])[0]", None),
         ("scipy.signal.spectrogram(x)[0]", None),
-        ("scipy.interpolate.griddata(x, x, x)", None),
+        ("scipy.interpolate.griddata(x, x, x)[0]", None),
     ],
 )
 def test_only_a_name_that_is_near_is_given(text: str, near: str | None) -> None:

@@ -8,11 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.ndimage
+import scipy.signal
 import scipy.sparse
 import scipy.stats
+from numba import njit
 from scipy.spatial.transform import Rotation
 
-from srcgrad import UnsupportedError, grad
+from srcgrad import RuntimeUnsupportedError, UnsupportedError, grad, stop_gradient
+from srcgrad.runtime import interpreted
 from srcgrad.testing import check_grad
 
 X = np.array([0.51, 1.2, -0.3, 0.7, 0.9])
@@ -147,3 +151,50 @@ def test_what_to_write_instead(function: Callable[..., Any], name: str, instead:
     with pytest.raises(UnsupportedError, match=f"^{re.escape(name)}") as caught:
         grad(function, jit=False)(X)
     assert instead in str(caught.value).splitlines()[-1]
+
+
+# ------------------------------------------------------------------------------------- what Numba does not know
+
+
+def of_ranks(x, k):
+    ranks = scipy.stats.rankdata(a=stop_gradient(x))
+    bits = np.packbits(x > 0.6)
+    peaks = scipy.ndimage.maximum_filter(k, 3, mode="nearest")
+    return np.sin(x) * ranks * bits[0] + peaks * x**2 * np.bitwise_count(bits)[0]
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_what_the_interpreter_runs(jit: bool) -> None:
+    f = grad(of_ranks, wrt="x", jit=jit)
+    for x in (X, X[::-1].astype(np.float32)):
+        value, expected = f(x, x), of_ranks(x, x)
+        np.testing.assert_allclose(value, expected, rtol=1e-6 if x is not X else 1e-15)
+        assert value.dtype == expected.dtype
+    check_grad(f, X, X)
+
+
+def resampled(x, n):
+    return scipy.signal.resample(np.linspace(1.0, 2.0, len(x)), n)[0] * x
+
+
+def test_its_errors_are_scipys() -> None:
+    f = grad(resampled)
+    np.testing.assert_allclose(f(X, 3), resampled(X, 3), rtol=1e-14)
+    with pytest.raises(ValueError, match="invalid number of data points"):
+        f(X, -1)
+
+
+def test_what_a_derivative_goes_through_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="scipy.stats.rankdata has no derivative rule") as caught:
+        grad(lambda x: x * scipy.stats.rankdata(x), jit=False).backward(X, X)
+    assert "stop_gradient(x)" in str(caught.value)
+
+
+def surprising(x):
+    return np.zeros(1) if np.all(x == x[:1]) else np.zeros((2, 2))
+
+
+def test_a_result_of_another_type_is_not_read_as_the_one_that_was_expected() -> None:
+    stand_in = interpreted._stand_in("surprising", surprising)
+    with pytest.raises(RuntimeUnsupportedError, match="of which type the result of surprising is"):
+        njit(lambda x: stand_in(x))(X)

@@ -94,7 +94,7 @@ def _versions() -> tuple[Any, ...]:
 
 def _is_portable(generated: Any) -> bool:
     """Whether another process can find the same objects by name: `except MyError` needs the very same class."""
-    if "\nfrom srcgrad.runtime import user\n" in generated.text:
+    if generated.facts.interpreted or "\nfrom srcgrad.runtime import user\n" in generated.text:
         return False  # functions of the user's, whose text is not in it
     return all(_is_importable(obj) for obj in (*generated.globals.values(), *_objects_in(generated.results)))
 

@@ -39,6 +39,7 @@ class Facts:
     `handed_in`: so many arguments, the last ones, are read from outside and not the caller's.
     `written`: the function that the entry comes from writes to these arguments: no other may share their memory.
     `once`: it may fail after it has written to them, so that nobody may try it a second time.
+    `interpreted`: it calls what Python's interpreter runs, through addresses that no other process has.
     `replaced`: a name is an argument first and then the function's own copy of it, which may be of another layout.
     """
 
@@ -59,6 +60,7 @@ class Facts:
     handed_in: int = 0
     written: frozenset[int] = frozenset()
     once: bool = False
+    interpreted: bool = False
     replaced: bool = False
 
 

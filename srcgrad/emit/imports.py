@@ -10,7 +10,7 @@ import keyword
 import operator
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -48,6 +48,12 @@ def imports_on_device(text: str) -> list[str]:
     lines += _namespaces(text) + _import("srcgrad.runtime", [n for n in _runtime_names() if n not in known], text)
     errors = sorted(frozenset(re.findall(r"\w+", text)).intersection(_error_names()))
     return lines + ([f"from srcgrad.runtime.errors import {', '.join(errors)}"] if errors else [])
+
+
+def imports_of_libraries(functions: Iterable[str]) -> list[str]:
+    """The same of functions that are called by their full names."""
+    modules = {name.rpartition(".")[0] for name in functions}
+    return [f"import {module}" for module in sorted(modules) if module.startswith("scipy.")]
 
 
 def _import(module: str, names: Sequence[str], text: str) -> list[str]:

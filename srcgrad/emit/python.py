@@ -68,7 +68,7 @@ from .gpu.host import with_kernels
 from .gpu.kernel_text import Lines
 from .gpu.kernels import Definition, Form
 from .gpu.same_kernels import one_of_each
-from .imports import imports_of, imports_of_objects, imports_on_device
+from .imports import imports_of, imports_of_libraries, imports_of_objects, imports_on_device
 from .indentation import flattened
 from .lending import Borrow, Called, with_lending
 from .repeated import with_parts
@@ -98,18 +98,21 @@ def emit(function: Function, form: Form | None = None, objects: Mapping[str, Any
         definitions = one_of_each(definitions, signatures)
     text = to_source(flattened(ast.Module([*definitions], [])))
     imports = imports_on_device(text) if form is not None else imports_of(text)
+    every = [stmt for part in (function, *function.callees) for stmt in statements(part.body)]
+    externals = [stmt for stmt in every if isinstance(stmt, External)]
+    imports += imports_of_libraries(stmt.function for stmt in externals)
     imports += imports_of_objects(objects or {}, text)
     text = "\n".join([*imports, "", "", text])
     lines = islice(lines_of_statements(text), len(imports), None)
     pieces = frozenset(part.name for part in parts[len(callees) + len(repeated) : -1] if isinstance(part, Function))
     signatures = {d.name: signatures[d.name] for d in definitions if d.name in signatures}
-    every = (stmt for part in (function, *function.callees) for stmt in statements(part.body))
     return text, replace(
         facts_about(definitions, lines, function),
         pieces=pieces,
         parts=frozenset((part.function.name, part.memory) for part in repeated),
         kernels=tuple(signatures.items()),
         brief=longest_brief(function),
+        interpreted=any(stmt.interpreted for stmt in externals),
         replaced=any(isinstance(stmt, OwnCopy) for stmt in every),
     )
 

@@ -257,11 +257,15 @@ class Library(Stmt):
 
 @dataclass(frozen=True)
 class External(Stmt):
-    """out = function(*args): a NumPy function without a rule of ours, which may run where no derivative goes."""
+    """out = function(*args): a function without a rule of ours, which may run where no derivative goes.
+
+    `interpreted`: Numba does not know it.
+    """
 
     function: str
     out: Var | Array
     args: tuple[Any, ...]
+    interpreted: bool = False
 
 
 @dataclass(frozen=True)

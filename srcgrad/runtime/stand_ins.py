@@ -15,7 +15,7 @@ from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.ir_utils import get_definition, guard
 
 STAND_INS: dict[Any, Any] = {}  # the function → its intrinsic
-FUNCTIONS = (FunctionType, BuiltinFunctionType, type(np.transpose))
+FUNCTIONS = (FunctionType, BuiltinFunctionType, type(np.transpose), np.ufunc)
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
@@ -39,16 +39,15 @@ class PutStandIns(FunctionPass):
 
 def _named(func_ir: Any, value: Any) -> Any:
     """The function that stands in the text: `matvec`, `np.empty`."""
-    if isinstance(value, ir.Expr) and value.op == "getattr":
-        module = guard(get_definition, func_ir, value.value)
-        found = getattr(module.value, value.attr, None) if _is_module(module) else None
-    else:
-        found = value.value if isinstance(value, ir.Global) else None
+    found = _value(func_ir, value)
     return found if isinstance(found, FUNCTIONS) else None
 
 
-def _is_module(definition: Any) -> bool:
-    return isinstance(definition, ir.Global) and isinstance(definition.value, ModuleType)
+def _value(func_ir: Any, value: Any) -> Any:
+    if isinstance(value, ir.Expr) and value.op == "getattr":
+        module = _value(func_ir, guard(get_definition, func_ir, value.value))
+        return getattr(module, value.attr, None) if isinstance(module, ModuleType) else None
+    return value.value if isinstance(value, ir.Global) else None
 
 
 __all__ = ["STAND_INS", "PutStandIns"]

@@ -2,19 +2,22 @@
 
 np.finfo(x.dtype).eps        →   a number of the program
 np.polynomial.…(n)           →   an array that is handed in at every call
-np.union1d(i, j)             →   External: NumPy's own function, which no derivative may go through
+np.union1d(i, j)             →   External: the library's own function, which no derivative may go through
 """
 
 from __future__ import annotations
 
 import inspect
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy
 
 from ...errors import ArgumentError, UnsupportedError
 from ...ir.expressions import Array, Dim, Var
 from ...ir.nodes import External
+from ...runtime.interpreted import is_known, let_compiled_code_call, tried
 from .. import known_values
 from ..arguments import SUPPORTED
 from ..array_values import ArrayValue, whole
@@ -27,6 +30,7 @@ from ..values import Scalar, Static, TupleValue, constant
 if TYPE_CHECKING:
     from ..interpret import Interpreter
 
+LIBRARIES = {"np": np, "scipy": scipy}
 PLAIN_CLASSES = (np.finfo, np.iinfo, np.dtype)  # evaluated when the function is compiled
 RANDOM = ("rng", "random_state", "seed")  # arguments of functions that draw random numbers
 OF_THE_SYSTEM = ("os", "posix", "nt", "shutil", "subprocess", "time", "io", "_io")  # modules with effects outside
@@ -87,8 +91,9 @@ def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict
                 return interpreter.build.refuse(f"{name_of(target)} failed: {problem}")
             return handed_in(interpreter, name_of(target), (name_of(target), repr((values, list(kwargs)))), made)
     name = name_of(target)
-    if name.startswith("np.") and not kwargs and interpreter.build.is_top_level:
-        result = external(interpreter, target, name, args)
+    if interpreter.build.is_top_level and is_of_a_library(target, name):
+        in_places = in_their_places(target, name, args, kwargs)
+        result = None if in_places is None else external(interpreter, target, name, in_places)
         if result is not None:
             return result
     near = nearest(name)
@@ -134,8 +139,34 @@ def handed_in(interpreter: Interpreter, name: str, key: Any, made: Any) -> Any:
     return constant(made)
 
 
+def is_of_a_library(target: Any, name: str) -> bool:
+    """Is it what generated text finds under the name?"""
+    library, _, path = name.partition(".")
+    try:
+        return library in LIBRARIES and operator.attrgetter(path)(LIBRARIES[library]) is target
+    except AttributeError:
+        return False
+
+
+def in_their_places(target: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> list[Any] | None:
+    """The arguments, those that are named where they stand among the others; None where that can't be told."""
+    if not kwargs:
+        return args
+    if is_known(name):  # Numba does not know all the arguments of what it knows
+        return None
+    try:
+        parameters = inspect.signature(target).parameters
+    except (TypeError, ValueError):
+        return None
+    places = [key for key, parameter in parameters.items() if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
+    if not kwargs.keys() <= set(places[len(args) :]):
+        return None
+    last = max(map(places.index, kwargs))
+    return [*args, *(kwargs.get(key, constant(parameters[key].default)) for key in places[len(args) : last + 1])]
+
+
 def external(interpreter: Interpreter, target: Any, name: str, args: list[Any]) -> Any:
-    """A NumPy function without a rule runs as it is, as long as no derivative goes through it (see `find_active`)."""
+    """A function without a rule runs as it is, as long as no derivative goes through it (see `find_active`)."""
     build = interpreter.build
     samples: list[Any] = []
     operands: list[Any] = []
@@ -163,9 +194,11 @@ def external(interpreter: Interpreter, target: Any, name: str, args: list[Any]) 
             case _:
                 return None
     try:
-        sample = target(*samples)
+        sample = tried(target, samples)
     except Exception:
         return None
+    if any(isinstance(given, np.ndarray) and not (given == 1).all() for given in samples):
+        return None  # it writes its arguments
     is_plain = type(sample) is np.ndarray or isinstance(sample, np.generic)  # and no matrix, masked array, records
     if is_plain and _depends_on_values(target, samples, sample):
         build.refuse(
@@ -173,14 +206,15 @@ def external(interpreter: Interpreter, target: Any, name: str, args: list[Any]) 
         )
     if not is_plain or sample.dtype not in SUPPORTED:
         return None
+    interpreted = let_compiled_code_call(name, target)
     fresh = build.names.fresh("t")
     if isinstance(sample, np.generic):
         var = Var(fresh, sample.dtype)
-        build.emit(External(name, var, tuple(operands)))
+        build.emit(External(name, var, tuple(operands), interpreted))
         return Scalar(var)
     out = Array(fresh, sample.dtype, tuple(Dim(fresh, axis) for axis in range(sample.ndim)))
     build.roots[fresh] = fresh
-    build.emit(External(name, out, tuple(operands)))
+    build.emit(External(name, out, tuple(operands), interpreted))
     for array, given in zip(memory, samples, strict=True):
         if array is not None and np.may_share_memory(sample, given):
             build.twin(out, array)
@@ -198,8 +232,7 @@ def _depends_on_values(target: Any, samples: list[Any], sample: Any) -> bool:
         return made if given.ndim else made[()]
 
     try:
-        with np.errstate(all="ignore"):
-            found = target(*map(other, samples))
+        found = tried(target, map(other, samples))
     except Exception:
         return False
     return (np.result_type(found), np.ndim(found)) != (np.result_type(sample), np.ndim(sample))

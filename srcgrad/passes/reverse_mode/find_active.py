@@ -68,7 +68,10 @@ def refuse_unknown(edges: list[Edge], function: Function, active: frozenset[str]
                 f"{stmt.function} has no derivative rule",
                 span=stmt.span,
                 because="a derivative goes through it",
-                help=("where its result needs no derivative, name in wrt= only what does not reach it",),
+                help=(
+                    "where its result needs no derivative, hand it  stop_gradient(x);  or give it one:  @srcgrad.rule"
+                    "  (in the guide: A derivative of your own)",
+                ),
             )
         for expr in expressions(stmt):
             for node in subexpressions(expr):
