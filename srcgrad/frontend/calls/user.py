@@ -16,8 +16,9 @@ from ...ir.expressions import INT64, Call, Load, is_inexact
 from ...ir.nodes import Library
 from ...rules.compositions.registry import steady
 from ...rules.user import ArrayRule, ScalarRule, UserRule, result_dtype, stop_gradient
-from ..arithmetic import broadcast, cast_value
+from ..arithmetic import cast_value
 from ..array_values import ArrayValue, whole
+from ..broadcasting import broadcast
 from ..builder import Builder
 from ..numpy.table import array_or_number, rule
 from ..values import Scalar, Static, TupleValue, constant

@@ -13,8 +13,8 @@ import numpy as np
 from ...errors import ArgumentError, ShapeError
 from ...ir import affine
 from ...ir.expressions import Axis, Const
-from ..arithmetic import broadcast, common_dims, shown_as
 from ..array_values import ArrayValue, remap, whole
+from ..broadcasting import broadcast, common_dims, shown_as
 from ..builder import Builder
 from ..values import Scalar, TupleValue
 from . import creation, shapes

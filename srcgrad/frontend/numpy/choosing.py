@@ -14,8 +14,9 @@ from ...errors import ArgumentError, ShapeError
 from ...ir import affine
 from ...ir.expressions import BOOL, INT64, Axis, Call, Expr, Load, either
 from ...ir.nodes import If, Raise
-from ..arithmetic import broadcast, cast, cast_value, common_dims, element_under
+from ..arithmetic import cast, cast_value
 from ..array_values import ArrayValue, remap, whole
+from ..broadcasting import broadcast, common_dims, element_under
 from ..builder import Builder
 from ..values import Range, Scalar
 from . import indexing, reductions, shapes

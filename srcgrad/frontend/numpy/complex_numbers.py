@@ -17,8 +17,9 @@ import numpy as np
 from ...errors import ArgumentError
 from ...ir.expressions import COMPLEX128, FLOAT64, Call, Const, Expr, part_of
 from ...rules.names import COMPLEX_MATH
-from ..arithmetic import broadcast, cast, cast_value, elementwise, imaginary_part, real_part
+from ..arithmetic import cast, cast_value, elementwise, imaginary_part, real_part
 from ..array_values import ArrayValue, computed
+from ..broadcasting import broadcast
 from ..builder import Builder
 from ..types_that_decide import same_answer
 from ..values import Scalar, TupleValue, constant

@@ -22,8 +22,9 @@ from ...ir import affine
 from ...ir.expressions import BOOL, INT64, Array, Axis, Call, Const, Expr, Load, is_inexact
 from ...ir.nodes import AddTo, Library
 from ...ir.walk import is_constant, subexpressions
-from ..arithmetic import are_equal, cast_value, common_length, element_under
+from ..arithmetic import cast_value
 from ..array_values import ArrayValue, remap, run_of, whole
+from ..broadcasting import are_equal, common_length, element_under
 from ..builder import Builder
 from ..values import Scalar
 

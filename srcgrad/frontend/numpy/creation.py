@@ -16,8 +16,9 @@ from ...ir.types import DictKind, RecordKind, ScalarType
 from ...rules import compositions
 from .. import optional
 from ..arguments import SUPPORTED
-from ..arithmetic import cast, element_that_fits
+from ..arithmetic import cast
 from ..array_values import ArrayValue, computed, whole
+from ..broadcasting import element_that_fits
 from ..builder import Builder
 from ..joined_numbers import are_joined
 from ..types_that_decide import of_one_type, types_of_array

@@ -15,8 +15,9 @@ from ...ir.expressions import BOOL, FLOAT64, INT64, Call, Const, Expr, Load, par
 from ...ir.nodes import If, Library, Raise
 from ...rules.array import SIGNATURES
 from ...rules.compositions.registry import library, unusable
-from ..arithmetic import cast_value, common_dims, element_under
+from ..arithmetic import cast_value
 from ..array_values import ArrayValue, whole
+from ..broadcasting import common_dims, element_under
 from ..builder import Builder
 from ..values import Scalar, Static, TupleValue, Unusable
 from .table import as_array, rule

@@ -12,8 +12,9 @@ from ...ir import affine
 from ...ir.expressions import BOOL, INT64, Call, Const, is_inexact
 from ...rules.compositions.registry import handed
 from ...rules.names import FUNCTIONS, OPERAND_DTYPES, UFUNCS
-from ..arithmetic import HALF, broadcast, cast, cast_value, elementwise, is_out_of_bounds, refuse_half
+from ..arithmetic import HALF, cast, cast_value, elementwise, is_out_of_bounds, refuse_half
 from ..array_values import ArrayValue, computed
+from ..broadcasting import broadcast
 from ..builder import Builder
 from ..joined_numbers import are_joined
 from ..types_that_decide import of_one_type

@@ -15,8 +15,9 @@ from ...errors import ArgumentError, ShapeError
 from ...ir import affine
 from ...ir.expressions import BOOL, FLOAT64, INT64, Axis, Call, Const, Expr, both
 from ...ir.walk import is_constant
-from ..arithmetic import cast, cast_value, element_under, elementwise
+from ..arithmetic import cast, cast_value, elementwise
 from ..array_values import ArrayValue, remap, whole
+from ..broadcasting import element_under
 from ..builder import Builder
 from ..types_that_decide import check_asked, note_results
 from ..values import Grid, Method, Range, Scalar, Static, TupleValue

@@ -16,8 +16,9 @@ from ...ir.expressions import BOOL, Call, Expr, Load, is_inexact
 from ...ir.nodes import AddTo, Stmt, Store
 from ...ir.walk import loads
 from ...rules.names import FUNCTIONS
-from ..arithmetic import cast, cast_value, element_that_fits, elementwise
+from ..arithmetic import cast, cast_value, elementwise
 from ..array_values import ArrayValue, whole
+from ..broadcasting import element_that_fits
 from ..builder import Builder
 from ..types_that_decide import check_write
 from ..values import Scalar, Slice, Static, TupleValue

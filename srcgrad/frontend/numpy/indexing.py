@@ -16,17 +16,9 @@ from ...ir import affine
 from ...ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Load, either, is_inexact
 from ...ir.nodes import AddTo, If, Raise, Stmt, Store
 from ...ir.walk import is_constant, loads, subexpressions, substitute, sure_loads
-from ..arithmetic import (
-    broadcast,
-    cast,
-    element_that_fits,
-    element_under,
-    elementwise,
-    imaginary_part,
-    misfit,
-    real_part,
-)
+from ..arithmetic import cast, elementwise, imaginary_part, real_part
 from ..array_values import ArrayValue, remap, run_of, whole
+from ..broadcasting import broadcast, element_that_fits, element_under, misfit
 from ..builder import Builder
 from ..types_that_decide import check_index, check_write
 from ..values import Range, Scalar, Slice, Static, TupleValue

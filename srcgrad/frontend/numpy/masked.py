@@ -12,8 +12,9 @@ import numpy as np
 
 from ...errors import ArgumentError
 from ...ir.expressions import INT64, Const, is_inexact
-from ..arithmetic import cast_value, check_fits, elementwise, is_out_of_bounds
+from ..arithmetic import cast_value, elementwise, is_out_of_bounds
 from ..array_values import ArrayValue
+from ..broadcasting import check_fits
 from ..builder import Builder
 from ..values import Scalar, TupleValue
 from . import reductions

@@ -15,8 +15,9 @@ from ...ir import affine
 from ...ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Load
 from ...ir.nodes import If, Library, Raise
 from ...ir.walk import children, is_constant, loads, rebuild, subexpressions, substitute, variables
-from ..arithmetic import are_equal, cast
+from ..arithmetic import cast
 from ..array_values import ArrayValue, whole
+from ..broadcasting import are_equal
 from ..builder import Builder
 
 

@@ -17,8 +17,9 @@ from ...ir import affine
 from ...ir.expressions import BOOL, Axis, Call, Const, Expr
 from ...ir.nodes import If, Raise
 from ...ir.walk import is_constant
-from ..arithmetic import cast_value, elementwise, shape_text
+from ..arithmetic import cast_value, elementwise
 from ..array_values import ArrayValue, remap, whole
+from ..broadcasting import shape_text
 from ..builder import Builder
 from ..types_that_decide import check_product
 from ..values import Scalar, TupleValue, static_int

@@ -16,8 +16,8 @@ from ...ir import affine
 from ...ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Load, both, either
 from ...ir.nodes import If, Raise
 from ...ir.walk import is_constant
-from ..arithmetic import check_fits, element_under, shape_text, shown_as
 from ..array_values import ArrayValue, axes, remap, run_of, whole
+from ..broadcasting import check_fits, element_under, shape_text, shown_as
 from ..builder import Builder
 from ..values import Scalar, Static, TupleValue, static_int
 from .creation import check_length, common_dtype, shape_of, write_part

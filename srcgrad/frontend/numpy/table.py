@@ -16,8 +16,9 @@ import numpy as np
 from ...errors import ArgumentError, ShapeError
 from ...ir.expressions import Load, is_inexact
 from ...rules.compositions import COMPOSITIONS
-from ..arithmetic import cast, check_fits, element_under, misfit
+from ..arithmetic import cast
 from ..array_values import ArrayValue
+from ..broadcasting import check_fits, element_under, misfit
 from ..builder import Builder
 from ..values import Scalar, Static, TupleValue, static_int
 from . import creation, indexing
