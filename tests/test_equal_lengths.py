@@ -540,3 +540,25 @@ def test_what_is_said_of_lengths_whatever_they_are() -> None:
     least = affine.minimum(n, m)
     for x, y in ((half, n), (half, rest), (least, n), (affine.ZERO, least), (affine.ZERO, half)):
         assert affine.decided("le", x, y)
+
+
+def behind_a_half(a, b):
+    y = a[len(b) // 2 :] * b
+    for i in range(len(b) // 2):
+        y[i + len(b) // 2] += a[i] * y[i]
+    return y
+
+
+def by_its_own_half(a, b):
+    y = a * b
+    return y[0] + np.sum(a[len(a) // 2 :] * b)
+
+
+@pytest.mark.parametrize(
+    ("function", "lengths"), [(behind_a_half, (6, 4)), (behind_a_half, (2, 1)), (by_its_own_half, (6, 1))]
+)
+def test_a_length_is_not_named_by_what_is_made_of_it(function: Callable[..., Any], lengths: tuple[int, int]) -> None:
+    a, b = (np.arange(n) + 0.5 for n in lengths)
+    f = grad(function, jit=False)
+    np.testing.assert_allclose(f(a, b), function(a, b), rtol=1e-14)
+    check_grad(f, a, b)

@@ -593,7 +593,7 @@ def an_object_that_changes_later(x, n):
 
 REFUSED = [
     (a_row_that_changes_later, "row is a list that is an item of another one, and was changed there"),
-    (an_object_that_changes_later, "indexed by a number that is only known at run time"),
+    (an_object_that_changes_later, "one of several objects is chosen by a number that is only known at run time"),
     (behind_a_change, "this needs one thing, and it is sin, cos or tanh, by the path taken"),
     (another_in_each_iteration, "f stands for another text or function in each iteration"),
     (lambda x, n: np.sin if n > 2 else np.cos, "the result is sin or cos, by the path taken"),

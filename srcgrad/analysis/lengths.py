@@ -184,10 +184,22 @@ class Equal:
             self.same_as[y] = x
             self.names = {}
 
-    def rank(self, length: Expr) -> tuple[int, int]:
-        """Which one of several that are equal is the best to go by: of lengths of arrays, what loops have by then."""
-        of_arrays = 1 if not variables(length) else 2 if isinstance(length, Var) else 3
-        return 0 if isinstance(length, Const) else of_arrays, self.first.get(length, len(self.first))
+    def rank(self, length: Expr) -> tuple[int, int, int]:
+        """Which one of several that are equal is the best to go by: of lengths of arrays, what loops have by then.
+
+        What it is made of ranks ahead of it, so that whoever names a length, and then what that is made of, gets to an
+        end: `len(a) - len(b) // 2` is no name for `len(b)`.
+        """
+        match length:
+            case Const():
+                kind = 0
+            case Dim():
+                kind = 1
+            case Var():
+                kind = 3
+            case _:
+                kind = 4 if variables(length) else 2
+        return kind, len(parts_of(length)), self.first.get(length, len(self.first))
 
 
 @lru_cache(maxsize=65536)

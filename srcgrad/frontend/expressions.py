@@ -24,9 +24,10 @@ from .calls import texts
 from .control import generators
 from .lists import item_names, item_views, lists, lists_as_arrays, one_by_one
 from .numpy import flat, grids, indexing
-from .objects import attributes, changes, containers, records, sets, special_methods, tuple_items
+from .objects import attributes, changes, chosen_objects, containers, records, sets, special_methods, tuple_items
 from .syntax.syntax import walk
 from .values import (
+    ChosenObject,
     Items,
     Method,
     Range,
@@ -55,10 +56,11 @@ def evaluate(interpreter: Interpreter, node: ast.expr) -> Any:
     return to_compute_with(interpreter, node, as_it_is(interpreter, node))
 
 
-def with_array_of_none(interpreter: Interpreter, node: ast.expr) -> Any:
+def with_array_of_none(interpreter: Interpreter, node: ast.expr, for_attributes: bool = False) -> Any:
     """What an expression stands for, where this may be an array of None."""
-    value = as_it_is(interpreter, node)
-    return value if arrays_of_none.is_one(value) else to_compute_with(interpreter, node, value)
+    value = as_it_is(interpreter, node, for_attributes)
+    is_known = arrays_of_none.is_one(value) or isinstance(value, ChosenObject)
+    return value if is_known else to_compute_with(interpreter, node, value)
 
 
 def as_item(interpreter: Interpreter, node: ast.expr) -> Any:
@@ -74,13 +76,13 @@ def to_compute_with(interpreter: Interpreter, node: ast.expr, value: Any) -> Any
     return value
 
 
-def as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
+def as_it_is(interpreter: Interpreter, node: ast.expr, for_attributes: bool = False) -> Any:
     """What an expression stands for, to hand it on: None at times, or one of several things by the path taken."""
     interpreter.at(node)
     if one_by_one.is_asked(node):
         with one_by_one.nothing_changes(interpreter, node):
-            return _as_it_is(interpreter, node)
-    return _as_it_is(interpreter, node)
+            return _as_it_is(interpreter, node, for_attributes)
+    return _as_it_is(interpreter, node, for_attributes)
 
 
 def _named(interpreter: Interpreter, node: ast.Name) -> Any:
@@ -102,7 +104,7 @@ def evaluates(kind: type[ast.expr]) -> Callable[[Evaluator], Evaluator]:
     return register
 
 
-def _as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
+def _as_it_is(interpreter: Interpreter, node: ast.expr, for_attributes: bool) -> Any:
     above = EVALUATED_ABOVE.get(type(node))
     if above is not None:
         return above(interpreter, node)
@@ -121,17 +123,19 @@ def _as_it_is(interpreter: Interpreter, node: ast.expr) -> Any:
             read = as_it_is if isinstance(op, ast.Not) else evaluate
             return operators.unary(interpreter, op, read(interpreter, operand))
         case ast.Attribute(value=value, attr=name):
-            owner = with_array_of_none(interpreter, value)
+            owner = with_array_of_none(interpreter, value, for_attributes=True)
             interpreter.at(node)
             if arrays_of_none.is_one(owner) and (found := arrays_of_none.attribute(owner, name)) is not None:
                 return found
+            if isinstance(owner, ChosenObject):
+                return chosen_objects.attribute(interpreter, owner, name, for_attributes)
             interpreter.build.refuse_unusable(owner, value)
             return attributes.attribute(interpreter, owner, name)
         case ast.Subscript(value=value, slice=items):
             owner = with_array_of_none(interpreter, value)
             if arrays_of_none.is_one(owner):
                 return arrays_of_none.item(interpreter.build, owner, known_values.plain(evaluate(interpreter, items)))
-            return subscripted(interpreter, node, owner, items)
+            return subscripted(interpreter, node, owner, items, for_attributes)
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
             return display(interpreter, parts, tuple if isinstance(node, ast.Tuple) else list)
         case ast.Set(elts=parts):
@@ -302,7 +306,9 @@ def _as_index(interpreter: Interpreter, part: Any) -> Any:
 NOT_THERE: dict[type[Exception], type[SrcgradError]] = {KeyError: KeyArgumentError, IndexError: IndexArgumentError}
 
 
-def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items: ast.expr) -> Any:
+def subscripted(
+    interpreter: Interpreter, node: ast.Subscript, owner: Any, items: ast.expr, for_attributes: bool
+) -> Any:
     mark = len(interpreter.build.block)
     index = index_items(interpreter, items)
     owner = records.as_it_is_now(interpreter, owner)
@@ -320,7 +326,7 @@ def subscripted(interpreter: Interpreter, node: ast.Subscript, owner: Any, items
         owner = lists.copied(interpreter, owner)
     if isinstance(owner, TupleValue):
         special_methods.refuse_object(interpreter, owner, "an item")
-        return tuple_items.item(interpreter, owner, place)
+        return tuple_items.item(interpreter, owner, place, for_attributes)
     if isinstance(owner, Items):
         return lists.subscripted(interpreter, owner, index[0])
     if isinstance(owner, Static) and isinstance(owner.value, type(np.s_)):  # np.s_[1:, None]

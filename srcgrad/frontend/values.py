@@ -196,6 +196,14 @@ class ArrayOfNone(Unusable):
         return ArrayOfNone("this", "is an array of None", ("make it of numbers:  np.full(n, np.nan)",), shape)
 
 
+@dataclass(frozen=True)
+class ChosenObject:
+    """One of several objects, by a number that is only known at run time, whose attribute is asked for."""
+
+    objects: tuple[Any, ...]
+    number: Expr
+
+
 def is_unusable(value: Any) -> bool:
     return isinstance(value, Static) and isinstance(value.value, Unusable)
 

@@ -22,7 +22,7 @@ from ...rules.names import FUNCTIONS
 from ..arithmetic import cast_value, elementwise
 from ..array_values import ArrayValue, remap, whole
 from ..builder import Builder
-from ..values import Scalar
+from ..values import Scalar, TupleValue
 from . import reductions, shapes
 from .table import TABLE, absent, also_into, array_or_number, as_array, dtype_of_total, dtype_or_none, flag, rule
 
@@ -81,8 +81,14 @@ def _along(build: Builder, a: Any, axis: Any) -> tuple[ArrayValue, int]:
     value = as_array(build, a)
     if absent(axis) or value.ndim == 0:
         return shapes.ravel(build, value), 0
-    (number,) = reductions.axes_of(build, value, Scalar(affine.integer(axis)) if isinstance(axis, int) else axis)
+    if isinstance(axis, TupleValue):
+        build.refuse("axis is one number here", error=ArgumentError)
+    (number,) = _axes_of(build, value, axis)
     return value, number
+
+
+def _axes_of(build: Builder, value: ArrayValue, axis: Any) -> tuple[int, ...]:
+    return reductions.axes_of(build, value, Scalar(affine.integer(axis)) if isinstance(axis, int) else axis)
 
 
 def _cumulative(function: Any, ufunc: np.ufunc) -> Callable[..., Any]:
@@ -136,7 +142,7 @@ def _accumulate(ufunc: np.ufunc) -> Callable[..., Any]:
 
 
 def _reduce(ufunc: np.ufunc) -> Callable[..., Any]:
-    """One axis unless another is named, which is the first by default; `keepdims` as everywhere."""
+    """One axis unless others are named, which is the first by default; `keepdims` as everywhere."""
 
     def handler(
         build: Builder, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: Any = False
@@ -144,30 +150,33 @@ def _reduce(ufunc: np.ufunc) -> Callable[..., Any]:
         value = as_array(build, array)
         if value.ndim == 0:
             return also_into(build, out, Scalar(value.element))
-        if absent(axis) and value.ndim > 1:
-            if flag(keepdims):
-                build.refuse(f"np.{ufunc.__name__}.reduce of all axes with keepdims is not supported")
+        if absent(axis) and value.ndim > 1 and not flag(keepdims):
             value, axis = shapes.ravel(build, value), 0
-        value, number = _along(build, value, axis)
         wanted = dtype_of_total(build, dtype, value, out) or ufunc.reduce(np.ones(1, value.dtype)).dtype
-        # Not from the identity on: next to it, an infinite first element of logaddexp has no slope.
-        reductions.Reduction(build, value, Scalar(affine.integer(number)), False).refuse_empty(ufunc.__name__)
-        running = accumulate(build, ufunc, value, number, wanted)
-        last = affine.sub(running.dims[number], affine.ONE)
-        kept = iter(range(value.ndim))
-        if flag(keepdims):
-            index = tuple(last if k == number else Axis(k) for k in range(value.ndim))
-            dims = _with(value.dims, number, affine.ONE)
-        else:
-            index = tuple(last if k == number else Axis(next(kept)) for k in range(value.ndim))
-            dims = (*value.dims[:number], *value.dims[number + 1 :])
-        result = remap(running, dims, index)
-        found = result if dims else Scalar(result.element)
+        found: Any = value
+        for number in reversed(_axes_of(build, value, axis)):
+            found = _along_one(build, ufunc, found, number, wanted, flag(keepdims))
         if ufunc is np.hypot:  # that of one number is the one of this and 0
             found = elementwise(build, "abs", (found,))
         return also_into(build, out, found)
 
     return handler
+
+
+def _along_one(build: Builder, ufunc: np.ufunc, value: ArrayValue, axis: int, dtype: np.dtype, keepdims: bool) -> Any:
+    # Not from the identity on: next to it, an infinite first element of logaddexp has no slope.
+    reductions.Reduction(build, value, Scalar(affine.integer(axis)), False).refuse_empty(ufunc.__name__)
+    running = accumulate(build, ufunc, value, axis, dtype)
+    last = affine.sub(running.dims[axis], affine.ONE)
+    kept = iter(range(value.ndim))
+    if keepdims:
+        index = tuple(last if k == axis else Axis(k) for k in range(value.ndim))
+        dims = _with(value.dims, axis, affine.ONE)
+    else:
+        index = tuple(last if k == axis else Axis(next(kept)) for k in range(value.ndim))
+        dims = (*value.dims[:axis], *value.dims[axis + 1 :])
+    result = remap(running, dims, index)
+    return result if dims else Scalar(result.element)
 
 
 for _ufunc in REDUCING:

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...arguments import is_simple_object
 from ...errors import ArgumentError, IndexArgumentError, place
 from ...ir import affine
 from ...ir.expressions import BOOL, INT64, Call, Const, Expr, both, either, negated, select
@@ -23,7 +24,7 @@ from ..calls.recursion import NotYetKnown
 from ..joined_numbers import types_of_any
 from ..lists import list_rows, lists, lists_as_arrays
 from ..numpy import indexing
-from ..values import OneOf, Scalar, Slice, TupleValue, constant, new_list, static_int
+from ..values import ChosenObject, OneOf, Scalar, Slice, Static, TupleValue, constant, new_list, static_int
 from . import dicts, records
 
 if TYPE_CHECKING:
@@ -31,14 +32,14 @@ if TYPE_CHECKING:
 
 
 def _are_alike(items: tuple[Any, ...]) -> bool:
-    """Are these arrays of one shape?"""
+    """Are these arrays of one type?"""
     return bool(items) and all(
-        isinstance(item, ArrayValue)
-        and item.ndim == items[0].ndim
-        and item.dtype == items[0].dtype
-        and all(map(affine.same, item.dims, items[0].dims))
-        for item in items
+        isinstance(item, ArrayValue) and item.ndim == items[0].ndim and item.dtype == items[0].dtype for item in items
     )
+
+
+def _are_of_one_shape(items: tuple[Any, ...]) -> bool:
+    return all(all(map(affine.same, item.dims, items[0].dims)) for item in items)
 
 
 def _are_alike_and_stay(items: tuple[Any, ...]) -> bool:
@@ -83,8 +84,14 @@ def _copy_of_item(interpreter: Interpreter, owner: TupleValue, place: Scalar) ->
     return whole(copy)
 
 
-def item(interpreter: Interpreter, owner: TupleValue, at: Any) -> Any:
-    """xs[i], d[key]"""
+OF_OBJECTS = (
+    "one of several objects is chosen by a number that is only known at run time",
+    "read what is in it where it is chosen:  items[k].attribute",
+)
+
+
+def item(interpreter: Interpreter, owner: TupleValue, at: Any, for_attributes: bool = False) -> Any:
+    """xs[i], d[key]; of several objects, one of which nothing is wanted but its attributes."""
     if records.is_dict(owner) and not known_values.is_known(at):
         return under_key(interpreter, owner.kind.keys, owner.items, at)
     if records.is_dict(owner):
@@ -111,18 +118,24 @@ def item(interpreter: Interpreter, owner: TupleValue, at: Any) -> Any:
                 interpreter.build.either.add(value.expr)
             return Scalar(value.expr, all(v.weak for v in owner.items), types_of_any(interpreter.build, owner.items))
         if isinstance(at, Scalar) and _are_alike(owner.items):
-            if _are_its_own(interpreter, owner):
+            if _are_of_one_shape(owner.items) and _are_its_own(interpreter, owner):
                 return lists.subscripted(interpreter, lists.in_rows(interpreter, "items", owner), at)
             return _copy_of_item(interpreter, owner, at)
         if isinstance(at, Scalar) and owner.items and all(map(one_of.is_option, owner.items)):
-            return _one_of_items(interpreter, owner, at)
+            return OneOf(Scalar(_place_in(interpreter, owner, at), weak=True), owner.items)
         if isinstance(at, Scalar) and _are_alike_and_stay(owner.items):
             columns = zip(*(other.items for other in owner.items), strict=True)
             parts = (item(interpreter, TupleValue(column), at) for column in columns)
             return TupleValue(tuple(parts), owner.items[0].kind)
         if isinstance(at, Scalar) and _is_table(owner):
             return lists.subscripted(interpreter, lists.in_rows(interpreter, "items", owner), at)
+        if isinstance(at, Scalar) and _are_objects(owner.items):
+            if not for_attributes:
+                interpreter.build.refuse(*OF_OBJECTS)
+            return ChosenObject(owner.items, _place_in(interpreter, owner, at))
         _refuse_growing(interpreter, owner)
+        if not owner.items:
+            interpreter.build.refuse("index out of range: there are no items", error=IndexArgumentError)
         return interpreter.build.refuse(
             "a tuple or list is indexed by a number that is only known at run time", "use an array:  np.stack(items)"
         )
@@ -147,15 +160,21 @@ def _is_known(heads: dict[object, Any], owner: TupleValue) -> bool:
     return owner.identity is not None and isinstance(heads.get(owner.identity), TupleValue)
 
 
-def _one_of_items(interpreter: Interpreter, owner: TupleValue, place_of_item: Scalar) -> OneOf:
-    """A text or a function at a place: checked here, for what comes of it is no array."""
+def _are_objects(items: tuple[Any, ...]) -> bool:
+    return bool(items) and all(
+        records.is_record(item) or (isinstance(item, Static) and is_simple_object(item.value)) for item in items
+    )
+
+
+def _place_in(interpreter: Interpreter, owner: TupleValue, place_of_item: Scalar) -> Expr:
+    """The place of a text, a function, an object: checked here, for what comes of it is no array."""
     build, count = interpreter.build, affine.integer(len(owner.items))
     number = build.capture(cast(place_of_item.expr, INT64), "which")
     number = build.capture(select(Call("lt", (number, affine.ZERO), BOOL), affine.add(number, count), number), "which")
     inside = both(Call("ge", (number, affine.ZERO), BOOL), Call("lt", (number, count), BOOL))
     message = f"{'list' if owner.kind is list else 'tuple'} index out of range" + place(build.span)
     build.emit(If(negated(inside), (Raise("BoundsError", message),)))
-    return OneOf(Scalar(number, weak=True), owner.items)
+    return number
 
 
 def under_key(interpreter: Interpreter, keys: Sequence[Any], items: tuple[Any, ...], key: Any) -> Any:

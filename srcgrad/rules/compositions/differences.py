@@ -14,6 +14,8 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
     a, n = np.asarray(a), constant_integer(n, "n")
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n}")
+    if n == 0:  # whatever is to come before it or after it
+        return a
     axis = normalize_axis_index(axis, a.ndim)
     if prepend is not None:
         a = np.concatenate([edge(prepend, a, axis), a], axis)

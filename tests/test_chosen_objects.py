@@ -1,0 +1,142 @@
+"""Which of several objects or arrays is asked for is known at run time: `links[link.parent].offset`."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from support import check_value_and_grad
+
+from srcgrad import RuntimeShapeError, UnsupportedError, check_grad, grad
+
+
+@dataclass
+class Link:
+    parent: int
+    offset: np.ndarray
+    length: float
+
+
+class Body:
+    def __init__(self, mass: float, speed: float) -> None:
+        self.mass = mass
+        self.speed = speed
+        self.kind = "free"
+
+
+LINKS = [Link(-1, np.array([0.1, 0.2]), 1.0), Link(0, np.array([0.3, 0.1]), 0.7), Link(1, np.array([0.2, 0.4]), 0.5)]
+Q = np.array([0.3, -0.4, 0.8])
+ORDER = np.array([1, 2, 2, 0, -1])
+
+
+def tree(q, links, order):
+    places = []
+    for k, link in enumerate(links):
+        base = np.zeros(2) if link.parent < 0 else places[link.parent] + links[link.parent].offset
+        places.append(base + link.length * np.array([np.cos(q[k]), np.sin(q[k])]))
+    return places[-1]
+
+
+def up_to_the_root(q, links, order):
+    total, k = 0.0, len(links) - 1
+    while k >= 0:
+        link = links[k]
+        total = total + q[k] * link.length * (link.offset @ links[order[k]].offset)
+        k = links[k].parent
+    return total
+
+
+@pytest.mark.parametrize(("function", "jit"), [(tree, False), (tree, True), (up_to_the_root, False)])
+def test_objects_that_are_handed_in(function: Callable[..., Any], jit: bool) -> None:
+    f = grad(function, wrt="q", jit=jit)
+    np.testing.assert_allclose(f(Q, LINKS, ORDER), function(Q, LINKS, ORDER), rtol=1e-14)
+    check_grad(f, Q, LINKS, ORDER)
+
+
+def test_of_one_length() -> None:
+    """They are rows of one array: of another length, nothing is read."""
+    links = copy.deepcopy(LINKS)
+    links[1].offset = np.ones(3)
+    with pytest.raises(RuntimeShapeError, match="lengths 2 and 3 must be equal"):
+        grad(up_to_the_root, wrt="q", jit=False)(Q, links, ORDER)
+
+
+def bodies_of(q):
+    return [Body(1.0 + k, q[k] * k) for k in range(3)]
+
+
+def that_change(q, order):
+    bodies, total = bodies_of(q), 0.0
+    for k in order:
+        bodies[1].speed = bodies[k].speed * q[0] + bodies[k].mass
+        total += bodies[k].speed
+    return total
+
+
+def with_texts(q, order):
+    bodies = bodies_of(q)
+    bodies[2].kind = "held"
+    total = 0.0
+    for k in order:
+        total += bodies[k].speed * (q[1] if bodies[k].kind == "held" else q[2])
+    return total
+
+
+def with_objects_in_them(q, order):
+    parts = [SimpleNamespace(rows=q * k, inner=SimpleNamespace(scale=q[k] ** 2)) for k in range(3)]
+    return sum(parts[k].rows @ q * parts[k].inner.scale for k in order)
+
+
+@pytest.mark.parametrize("function", [that_change, with_texts, with_objects_in_them])
+def test_objects_that_are_made_here(function: Callable[..., Any]) -> None:
+    check_value_and_grad(grad(function, wrt="q", jit=False), Q, ORDER, rtol=1e-13)
+
+
+def named(q, order):
+    body = bodies_of(q)[order[0]]
+    return body.speed
+
+
+def told_to_change(q, order):
+    bodies = bodies_of(q)
+    bodies[order[0]].speed = q[0]
+    return bodies[1].speed
+
+
+def by_the_path(q, order):
+    bodies = bodies_of(q)
+    body = bodies[order[0]] if q[0] > 0 else bodies[0]
+    return body.speed
+
+
+def with_another_name(q, links, order):
+    links[order[0]].offset[0] = 5.0
+    return q.sum()
+
+
+@pytest.mark.parametrize("function", [named, told_to_change, by_the_path])
+def test_refused(function: Callable[..., Any]) -> None:
+    with pytest.raises(UnsupportedError, match="one of several objects is chosen by a number"):
+        grad(function, wrt="q", jit=False)(Q, ORDER)
+
+
+def test_what_is_chosen_is_not_written() -> None:
+    with pytest.raises(UnsupportedError, match="written under another name"):
+        grad(with_another_name, wrt="q", jit=False)(Q, LINKS, ORDER)
+
+
+def of_none(q, order):
+    places = []
+    return q[0] if order[0] > 0 else places[order[0]] * q[1]
+
+
+def test_no_items() -> None:
+    f = grad(of_none, wrt="q", jit=False)
+    assert f(Q, ORDER) == Q[0]
+    with pytest.raises(IndexError, match="there are no items"):
+        f(Q, ORDER[::-1])
