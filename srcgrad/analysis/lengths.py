@@ -181,25 +181,29 @@ class Equal:
         x, y = self.one_of(x), self.one_of(y)
         if x != y:
             x, y = sorted((x, y), key=self.rank)
-            self.same_as[y] = x
-            self.names = {}
+            if self._is_made_of(x, y):  # len(a) - len(b) // 2 is no name for len(b)
+                x, y = y, x
+            if not self._is_made_of(x, y):
+                self.same_as[y] = x
+                self.names = {}
 
-    def rank(self, length: Expr) -> tuple[int, int, int]:
-        """Which one of several that are equal is the best to go by: of lengths of arrays, what loops have by then.
+    def _is_made_of(self, length: Expr, part: Expr) -> bool:
+        """Who names one length, and then what that is made of, comes to an end: would the other one come up there?"""
+        waiting, seen = [length], {length}
+        while waiting:
+            for inner in parts_of(waiting.pop()):
+                if inner == part:
+                    return True
+                found = self.one_of(inner) if inner.dtype == INT64 else inner
+                if found not in seen:
+                    seen.add(found)
+                    waiting.append(found)
+        return False
 
-        What it is made of ranks ahead of it, so that whoever names a length, and then what that is made of, gets to an
-        end: `len(a) - len(b) // 2` is no name for `len(b)`.
-        """
-        match length:
-            case Const():
-                kind = 0
-            case Dim():
-                kind = 1
-            case Var():
-                kind = 3
-            case _:
-                kind = 4 if variables(length) else 2
-        return kind, len(parts_of(length)), self.first.get(length, len(self.first))
+    def rank(self, length: Expr) -> tuple[int, int]:
+        """Which one of several that are equal is the best to go by: of lengths of arrays, what loops have by then."""
+        of_arrays = 1 if not variables(length) else 2 if isinstance(length, Var) else 3
+        return 0 if isinstance(length, Const) else of_arrays, self.first.get(length, len(self.first))
 
 
 @lru_cache(maxsize=65536)
