@@ -29,15 +29,16 @@ SIMULATED = {
     "states": (named("states alone grids later kept sums again same_kernels"), 250),
     "reductions": (
         named("extremes columns parted_loops benchmarks examples sweeps gathered ahead where_read layouts strides"),
-        600,
+        420,
     ),
     "rows": (
         named(
             "quotients far held steps checkpoints first_steps remainders scans flat in_parallel apart bits cases narrow"
         ),
-        1000,
+        600,
     ),
 }
+IN_TURNS = ("reductions", "rows")  # of these, every other case of tests that have many; a GPU runs them all
 SOME = (
     "black_scholes or mandelbrot or rk4 or scattered or mixture or two_layers or softmax or stencil or conjugate or "
     "iterations_that or nests or in_place_by_rows"
@@ -73,7 +74,8 @@ VIRTUAL = {
 def test_in_the_simulator(part: str) -> None:
     files, least = SIMULATED[part]
     share = part.partition("-")[2] or "0"
-    run(files, least, {"NUMBA_ENABLE_CUDASIM": "1", "SRCGRAD_SHARE": f"{share}/{SHARES}"})
+    how = {"NUMBA_ENABLE_CUDASIM": "1", "SRCGRAD_SHARE": f"{share}/{SHARES}"}
+    run(files, least, how | ({"SRCGRAD_TURNS": "2"} if part in IN_TURNS else {}))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="numba-cuda is there for Linux alone")

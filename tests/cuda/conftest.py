@@ -29,17 +29,24 @@ if VIRTUAL:
 
 @pytest.hookimpl(trylast=True)  # behind -k
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """SRCGRAD_TURNS=5: of the cases of each test every fifth one; in the simulator, each in one of its dtypes."""
+    """SRCGRAD_TURNS=5: of the cases of each test every fifth one; in the simulator, each in one of its dtypes.
+
+    There, tests of a few cases have all of them.
+    """
     everyone = int(os.environ.get("SRCGRAD_TURNS") or 1)
-    kept: list[pytest.Item] = []
-    for _, cases in _groups(items, lambda item: getattr(item, "originalname", item.name)):
-        kept += cases[::everyone]
+    chosen = items
     if SIMULATED and os.environ.get("SRCGRAD_CASES") != "all":
-        alike = _groups(kept, lambda item: re.sub("float(32|64)", "float", item.name))
-        kept = [item for k, (_, both) in enumerate(alike) for item in (both if len(both) != 2 else [both[k % 2]])]
+        alike = _groups(items, lambda item: re.sub("float(32|64)", "float", item.name))
+        chosen = [item for k, (_, both) in enumerate(alike) for item in (both if len(both) != 2 else [both[k % 2]])]
+    kept: list[pytest.Item] = []
+    for _, cases in _groups(chosen, lambda item: getattr(item, "originalname", item.name)):
+        kept += cases if SIMULATED and len(cases) < FEW else cases[::everyone]
     left_out = set(items) - set(kept)
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     items[:] = [item for item in items if item not in left_out]
+
+
+FEW = 8
 
 
 def _groups(items: list[pytest.Item], name: Callable[[pytest.Item], str]) -> list[tuple[Any, list[pytest.Item]]]:
