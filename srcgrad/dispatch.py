@@ -267,11 +267,13 @@ class Stage:
             return self.forward.pullback(self.program, leaves, *self.types(leaves))
         try:
             generated = self.program.generate(self.kind, *self.types(leaves), self.stretch, self.cut, self.granted)
-            if self._will_stretch(generated, leaves):
-                self.stretch = True  # the other code would be compiled for nothing
-                generated = self.program.generate(self.kind, *self.types(leaves), True, self.cut, self.granted)
+            stretch, cut = self._will(generated, leaves)
+            if (stretch, cut) != (self.stretch, self.cut):
+                self.stretch, self.cut = stretch, cut  # the other code would be compiled for nothing
+                generated = self.program.generate(self.kind, *self.types(leaves), stretch, cut, self.granted)
             self.once = generated.facts.once
-            expected = self.equal_lengths or generated.equal_lengths, self.whole_slices or generated.whole_slices
+            is_whole = self.whole_slices or bool(generated.taken_whole)
+            expected = self.equal_lengths or generated.equal_lengths, is_whole
             if expected != (self.equal_lengths, self.whole_slices):
                 self.equal_lengths, self.whole_slices = expected
                 if self.is_prepared:
@@ -280,23 +282,23 @@ class Stage:
         except MissingCotangent as error:  # now the shape that v must have is known
             raise error.with_shapes([getattr(leaf, "shape", ()) for leaf in leaves], OF_BACKWARD) from None
 
-    def _will_stretch(self, generated: Any, leaves: Sequence[Any]) -> bool:
-        """Does a length of 1 stand beside another in the first call?"""
+    def _will(self, generated: Any, leaves: Sequence[Any]) -> tuple[bool, bool]:
+        """`stretch` and `cut`: what the lengths of the first call ask for."""
+        if self.is_prepared or not (self.granted and (generated.equal_lengths or generated.taken_whole)):
+            return self.stretch, self.cut
         of_v = len(leaf_names(self.pattern[-1:], ("v",))) if self.with_v else 0
-        if self.is_prepared or self.stretch or not (self.granted and generated.equal_lengths):
-            return False
-        captured = [capture.place() for capture in generated.captured]
-        return bool(generated.would_stretch([*leaves[: len(leaves) - of_v], *captured]))
+        given = [*leaves[: len(leaves) - of_v], *(capture.place() for capture in generated.captured)]
+        return self.stretch or generated.would_stretch(given), self.cut or generated.would_cut(given)
 
     def source(self, leaves: Sequence[Any], after: str | None) -> str:
         """The text of what a call with these leaves runs."""
         types, cotangents = self.types(leaves)
-        stretch = self.stretch
+        stretch, cut = self.stretch, self.cut
         if not (stretch or self.is_prepared):
             like = pipeline.LIKE_THE_OUTPUT if cotangents is None else cotangents
-            generated = self.program.generate(self.kind, types, like, False, self.cut, self.granted)
-            stretch = self._will_stretch(generated, leaves)
-        return self.program.source(self.kind, types, cotangents, after, stretch, self.cut, self.granted)
+            generated = self.program.generate(self.kind, types, like, False, cut, self.granted)
+            stretch, cut = self._will(generated, leaves)
+        return self.program.source(self.kind, types, cotangents, after, stretch, cut, self.granted)
 
     def captured_types(self) -> tuple[tuple[str, Any], ...]:
         """What is read from outside, with its type now."""

@@ -6,7 +6,7 @@ printed; `program_after` shows it after any of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -53,8 +53,9 @@ class Generated:
     `assumed` are outside values that the text was specialised to, with how to look at them again; `facts` are what the
     backend may rely on beside the text.  `equal_lengths`: lengths that might differ were taken to be equal, and a
     BroadcastError may only mean that one of them is 1: then generate with `stretch`.  `taken_as_equal` says which these
-    are, in lengths of the arguments and of what is captured, by `names`.  `whole_slices`: slices of known
-    bounds were taken to end inside their axes; on a ShortAxisError, which comes ahead of all else, generate with `cut`.
+    are, in lengths of the arguments and of what is captured, by `names`.  `taken_whole`: lengths, and what they were
+    taken to be at least, so that slices of known bounds end inside their axes and items of a list are of one shape; on
+    a ShortAxisError, which comes ahead of all else, generate with `cut`.
     Where `facts.once` is true such an error may come after a write, and nothing may be taken for granted.
     """
 
@@ -70,11 +71,24 @@ class Generated:
     equal_lengths: bool = False
     taken_as_equal: tuple[tuple[Expr, Expr], ...] = ()
     names: tuple[str, ...] = ()
-    whole_slices: bool = False
+    taken_whole: tuple[tuple[Expr, Expr], ...] = ()
     facts: Facts = Facts()  # noqa: RUF009 (it is frozen)
 
     def would_stretch(self, arguments: Sequence[Any]) -> bool:
         """Does a length of 1 stand beside another one, in these arguments?"""
+        for lengths in self._known(self.taken_as_equal, arguments):
+            found = {length.value for length in lengths if isinstance(length, Const)}
+            if len(found) == 2 and 1 in found and 0 not in found:  # of nothing, as a rule behind a loop's end
+                return True
+        return False
+
+    def would_cut(self, arguments: Sequence[Any]) -> bool:
+        """Is a length, in these arguments, not what it is taken to be at least?"""
+        pairs = self._known(self.taken_whole, arguments)
+        return any(x.value < y.value for x, y in pairs if isinstance(x, Const) and isinstance(y, Const))
+
+    def _known(self, pairs: Iterable[tuple[Expr, Expr]], arguments: Sequence[Any]) -> Iterator[tuple[Expr, Expr]]:
+        """The lengths, as they are in these arguments."""
         known: dict[Expr, Expr] = {
             Dim(name, axis): integer(length)
             for name, argument in zip(self.names, arguments, strict=False)
@@ -89,11 +103,7 @@ class Generated:
                     return affine.floordiv(x, by)
             return affine.normal(known.get(part, part))
 
-        for pair in self.taken_as_equal:
-            lengths = {length.value for length in (rewrite(x, put) for x in pair) if isinstance(length, Const)}
-            if len(lengths) == 2 and 1 in lengths and 0 not in lengths:  # of nothing, as a rule behind a loop's end
-                return True
-        return False
+        return ((rewrite(x, put), rewrite(y, put)) for x, y in pairs)
 
 
 @deeper_if_need_be
@@ -127,7 +137,7 @@ def generate(
         early = check_early(program)
         if not compares_late(early, written):
             program, late = early, False
-    if late and (start.equal_lengths or start.whole_slices):  # once it has written, it can't be run again
+    if late and (start.equal_lengths or start.taken_whole):  # once it has written, it can't be run again
         return generate(function, kind, types, cotangents, replace(options, stretch=True, cut=True), form, memory)
     text, facts = emit(check_results(check_types(program)), form, start.exceptions)
     is_half = kind == "pullback"  # its arguments are what was kept, and v
@@ -139,7 +149,7 @@ def generate(
         equal_lengths=start.equal_lengths,
         taken_as_equal=start.taken_as_equal,
         names=tuple(param.name for param in start.function.params),
-        whole_slices=start.whole_slices,
+        taken_whole=start.taken_whole,
         entry=program.name,
         arguments=info.extra["arguments"],
         results=info.extra["results"],

@@ -86,7 +86,7 @@ class Interpreted:
     assumed: tuple[tuple[Place, Any], ...]
     equal_lengths: bool  # see `pipeline.Generated`
     taken_as_equal: tuple[tuple[Expr, Expr], ...]
-    whole_slices: bool
+    taken_whole: tuple[tuple[Expr, Expr], ...]
 
 
 def interpret(function: Callable[..., Any], kind: str, types: Any, cotangents: Any, options: Any) -> Interpreted:
@@ -228,7 +228,7 @@ class _Job:
             program, structure(outputs), self.given, like_the_output(outputs),
             tuple(Outside(c.name, c.place, self.type_of_param(c)) for c in captured),
             dict(self.interpreter.exceptions), frozenset(written), tuple(self.interpreter.assumed.values()),
-            build.equal_lengths, tuple(build.taken_as_equal), bool(build.whole),
+            build.equal_lengths, tuple(build.taken_as_equal), build.taken_whole(),
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------ parameters

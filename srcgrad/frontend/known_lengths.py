@@ -107,6 +107,25 @@ class KnownLengths(Statements):
         self.prologue.append(If(Call("lt", (length, bound), BOOL), (short,), span=self.span))
         self.whole.setdefault(term, []).append(affine.sub(bound, beyond))
 
+    def expect_equal(self, x: Expr, y: Expr, otherwise: str) -> bool:
+        """From the entry on, two lengths are taken to be equal: False where that can't be told there, or is not so."""
+        if affine.same(x, y):
+            return True
+        is_known = self.is_known_at_entry(x) and self.is_known_at_entry(y)
+        if self.cut or not is_known or affine.difference(x, y) is not None:
+            return False
+        if (pair := frozenset((x, y))) not in self.checked_lengths:
+            differ = Raise("ShortAxisError", otherwise + place(self.span), (x, y))
+            self.prologue.append(If(Call("ne", (x, y), BOOL), (differ,), span=self.span))
+            self.checked_lengths.add(pair)
+            self.whole.setdefault(x, []).append(y)
+            self.whole.setdefault(y, []).append(x)
+        return True
+
+    def taken_whole(self) -> tuple[tuple[Expr, Expr], ...]:
+        """Lengths, and what they were taken to be at least."""
+        return tuple((length, least) for length, every in self.whole.items() for least in every)
+
     def is_known_at_entry(self, expr: Expr) -> bool:
         """Is it made of lengths of arguments alone?"""
         return all(

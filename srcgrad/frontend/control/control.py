@@ -18,16 +18,15 @@ from ...ir.expressions import BOOL, INT64, Axis, Call, Const, Expr, Var, both, c
 from ...ir.nodes import Assign, For, Stmt, While
 from ...ir.walk import is_constant, statements
 from .. import assignment, expressions, identities, operators, unpacking
-from ..aliases import HELD
+from ..aliases import HELD, value_leaves
 from ..array_values import ArrayValue, remap, whole
 from ..calls.recursion import NotYetKnown
-from ..joined_numbers import types_of_any
-from ..lists import item_views, lists, lists_as_arrays
+from ..lists import item_views, lists
 from ..lists.growing_lists import WrittenOut
 from ..lists.run_over import RunOver
 from ..syntax.liveness import assigned
 from ..values import Grid, Indexed, Range, Scalar, TupleValue, constant
-from . import choices, first_apart, generators
+from . import choices, first_apart, generators, items_in_rows
 from .attempts import restore, save
 from .carried import repeat, settle
 from .grid_loops import loop_over_grid
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
 UNROLLED = 64  # iterations at most of a loop that is written out, because its index has to be known
 SHORT, MOST_TEXT = 8, 1000  # a loop over so many items is written out in a nest of 2,000; over more, if it is no more
 MOST_TEXT_OF_NEST = 2000  # statements, with what the loops around it make of them
+MOST_TEXT_OF_ARRAYS = 500  # where the items are, or hold, arrays
 LONG = 32  # numbers at most in a tuple or a list that a loop over them is written out for
 GROWN = 16  # iterations at most of a loop that is written out because a list grows in it
 
@@ -86,7 +86,7 @@ def _over(interpreter: Interpreter, node: ast.For, over: Any) -> None:
 def _over_items(interpreter: Interpreter, node: ast.For, items: list[Any], run_over: RunOver) -> None:
     if len(items) > LONG and _over_array(interpreter, node, items, run_over):
         return
-    if SHORT < len(items) <= LONG or (1 < len(items) <= SHORT and _are_alike(items)):
+    if SHORT < len(items) <= LONG or (1 < len(items) <= SHORT and items_in_rows.are_alike(items)):
         if _written_out(interpreter, node, items, run_over) or _over_array(interpreter, node, items, run_over):
             return
     unrolled(interpreter, node, items, run_over)
@@ -101,7 +101,10 @@ def _written_out(interpreter: Interpreter, node: ast.For, items: list[Any], run_
     on_trial = interpreter.on_trial
     interpreter.on_trial = (*on_trial, node) if is_short else on_trial
     try:
-        unrolled(interpreter, node, items, run_over, most=MOST_TEXT_OF_NEST // around if is_short else MOST_TEXT)
+        most = MOST_TEXT_OF_NEST // around if is_short else MOST_TEXT
+        if any(isinstance(leaf, ArrayValue) for leaf in value_leaves(items[0])):
+            most = min(most, MOST_TEXT_OF_ARRAYS)
+        unrolled(interpreter, node, items, run_over, most=most)
         return True
     except TooMuchText as found:
         if found.loop is not node:
@@ -122,44 +125,19 @@ class TooMuchText(Exception):
 
 
 def _over_array(interpreter: Interpreter, node: ast.For, items: list[Any], run_over: RunOver) -> bool:
-    """A loop over many numbers, or tuples of them, runs over arrays of them, if it can."""
-    if not _are_alike(items):
+    """A loop over many numbers, arrays, or tuples and objects of them, runs over arrays of them, if it can."""
+    if not items_in_rows.are_alike(items):
         return False
     saved = save(interpreter)
     try:
-        held: list[ArrayValue] = []
-        item = _in_arrays(interpreter, items, held)
-        rolled(interpreter, node, Indexed(held[0].dims[0], item, tuple(held)))
+        rows = items_in_rows.Rows(interpreter, items)
+        rolled(interpreter, node, Indexed(rows.count, rows.item, tuple(rows.held)))
         run_over.check()
+        rows.refuse_written()
         return True
     except (SrcgradError, WrittenOut):
         restore(interpreter, saved)
         return False
-
-
-def _are_alike(items: list[Any]) -> bool:
-    """Are they numbers of one type, or tuples of such numbers, one like the other?"""
-    first = items[0]
-    if isinstance(first, Scalar):
-        return all(isinstance(v, Scalar) and (v.dtype, v.weak) == (first.dtype, first.weak) for v in items)
-    if not all(isinstance(v, TupleValue) and v.kind is tuple and v.identity is None and v.items for v in items):
-        return False
-    parts = [v.items for v in items]
-    return len(set(map(len, parts))) == 1 and all(_are_alike(list(column)) for column in zip(*parts, strict=True))
-
-
-def _in_arrays(interpreter: Interpreter, items: list[Any], held: list[ArrayValue]) -> Callable[[Expr], Any]:
-    """The items, by their number, from arrays that are made for them and held."""
-    build, first = interpreter.build, items[0]
-    if isinstance(first, TupleValue):
-        columns = [
-            _in_arrays(interpreter, list(column), held) for column in zip(*(v.items for v in items), strict=True)
-        ]
-        return lambda index: TupleValue(tuple(column(index) for column in columns))
-    own = whole(build.stored(lists_as_arrays.as_array(interpreter, TupleValue(tuple(items))), "items"))
-    types = types_of_any(build, items)
-    held.append(own)
-    return lambda index: Scalar(unpacking.element(own, index).expr, first.weak, types)
 
 
 def known_items(interpreter: Interpreter, over: Any, most: int) -> list[Any] | None:

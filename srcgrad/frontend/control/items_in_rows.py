@@ -1,0 +1,83 @@
+"""Items of a tuple or a list that a loop runs over, in the rows of arrays that are made for them.
+
+for edge in edges:            lengths = [edge.length for edge in edges]; ends = np.stack([edge.end for edge in edges])
+    f(edge.length, edge.end)  →      for k in range(5): f(lengths[k], ends[k])
+
+Arrays that are handed in are taken to be as long as each other, which is checked at the entry (`expect_equal`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ...errors import UnsupportedError
+from ...ir.expressions import Axis, Expr
+from ...ir.walk import loads
+from .. import identities, unpacking
+from ..array_values import ArrayValue, remap, whole
+from ..joined_numbers import types_of_any
+from ..lists import lists_as_arrays
+from ..values import Scalar, Static, TupleValue
+
+if TYPE_CHECKING:
+    from ..interpret import Interpreter
+
+
+def are_alike(items: Sequence[Any]) -> bool:
+    """Are they numbers or arrays of one type, or tuples and objects of such, one like the other, which stay?"""
+    first = items[0]
+    if isinstance(first, Scalar):
+        return all(isinstance(v, Scalar) and (v.dtype, v.weak) == (first.dtype, first.weak) for v in items)
+    if isinstance(first, ArrayValue):
+        return all(isinstance(v, ArrayValue) and (v.dtype, v.ndim) == (first.dtype, first.ndim) for v in items)
+    if isinstance(first, Static):
+        return all(isinstance(v, Static) and type(v.value) is type(first.value) and v == first for v in items)
+    if not isinstance(first, TupleValue) or not first.items:
+        return False
+    if any(not identities.is_alike(first, v) or identities.can_change(v) for v in items):
+        return False
+    return all(are_alike(column) for column in zip(*(v.items for v in items), strict=True))
+
+
+class Rows:
+    """The arrays, and what an item is, by its number."""
+
+    def __init__(self, interpreter: Interpreter, items: Sequence[Any]) -> None:
+        self.interpreter = interpreter
+        self.held: list[ArrayValue] = []
+        self.memory: set[str] = set()  # what Python may hold for one another
+        self.item = self.in_arrays(items)
+        self.count = self.held[0].dims[0]
+
+    def in_arrays(self, items: Sequence[Any]) -> Callable[[Expr], Any]:
+        first = items[0]
+        if isinstance(first, Static):
+            return lambda index: first
+        if isinstance(first, TupleValue):
+            columns = [self.in_arrays(column) for column in zip(*(v.items for v in items), strict=True)]
+            return lambda index: replace(first, items=tuple(column(index) for column in columns))
+        own = self.stored(items)
+        if isinstance(first, ArrayValue):
+            return lambda index: remap(own, own.dims[1:], [index, *(Axis(k) for k in range(first.ndim))])
+        types = types_of_any(self.interpreter.build, items)
+        return lambda index: Scalar(unpacking.element(own, index).expr, first.weak, types)
+
+    def stored(self, items: Sequence[Any]) -> ArrayValue:
+        build, first = self.interpreter.build, items[0]
+        for other in items if isinstance(first, ArrayValue) else ():
+            for x, y in zip(first.dims, other.dims, strict=True):
+                if not build.expect_equal(x, y, "lengths {} and {} differ"):
+                    raise UnsupportedError("the items of a loop are of several shapes")
+        own = whole(build.stored(lists_as_arrays.as_array(self.interpreter, TupleValue(tuple(items))), "items"))
+        for load in (load for item in items if isinstance(item, ArrayValue) for load in loads(item.element)):
+            build.twin(own.element.array, load.array)  # type: ignore[attr-defined]
+            self.memory |= {own.element.array.name, build.root(load.array)}  # type: ignore[attr-defined]
+        self.held.append(own)
+        return own
+
+    def refuse_written(self) -> None:
+        """Items that the loop writes have to be written where they are."""
+        if not self.memory.isdisjoint(self.interpreter.build.stale):
+            raise UnsupportedError("a loop writes its items")

@@ -1,0 +1,140 @@
+"""A loop over a list of arrays or objects, in which much is done: over rows of arrays that are made of them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from support import check_value_and_grad
+
+from srcgrad import check_grad, grad
+from srcgrad.frontend.control import control
+
+RNG = np.random.default_rng(4)
+
+
+@dataclass
+class Edge:
+    first: int
+    last: int
+    measured: np.ndarray
+    weight: Any
+    kind: str = "odometry"
+
+
+EDGES = [Edge(k, k + 1, RNG.normal(size=3), RNG.normal(size=(3, 3))) for k in range(4)]
+X = RNG.normal(size=15)
+ROWS = [RNG.normal(size=5) for _ in range(4)]
+
+
+@pytest.fixture(autouse=True)
+def no_room(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(control, "MOST_TEXT_OF_ARRAYS", 1)
+    yield
+
+
+def graph(x, edges):
+    for _ in range(2):
+        H, b, is_first = np.zeros((len(x), len(x))), np.zeros(len(x)), True
+        for edge in edges:
+            i, j = 3 * edge.first, 3 * edge.last
+            r = np.sin(x[j : j + 3] - x[i : i + 3]) - edge.measured
+            H[i : i + 3, i : i + 3] += edge.weight.T @ edge.weight
+            H[i : i + 3, j : j + 3] -= edge.weight
+            b[i : i + 3] += edge.weight @ r
+            if is_first:
+                H[:3, :3] += 10.0 * np.eye(3)
+                is_first = False
+        x = x + np.linalg.solve(H + 30.0 * np.eye(len(x)), b) * (edges[0].kind == "odometry")
+    return x
+
+
+def filtered(x, rows):
+    state = x[:5]
+    for w in rows:
+        state = np.tanh(state * w + x[5:10])
+        state = state - np.mean(state) + np.sort(state)[::-1]
+    return state
+
+
+def in_pairs(x, rows):
+    total = 0.0
+    for (w, k), other in zip([(rows[0], 1), (rows[1], 2), (rows[2], 0)], rows[1:]):
+        total += np.sum(w * x[:5] * other) * x[k]
+    return total
+
+
+@pytest.mark.parametrize(
+    ("function", "given", "wrt"),
+    [(graph, EDGES, "x"), (filtered, ROWS, ("x", "rows")), (in_pairs, ROWS, ("x", "rows"))],
+)
+def test_one_loop(function: Callable[..., Any], given: Any, wrt: Any) -> None:
+    f = grad(function, wrt=wrt, jit=False, cache=False)
+    texts = [f.source(X, items, kind="primal").splitlines() for items in (given, given * 3)]
+    assert len(texts[1]) < len(texts[0]) + 20 * 2 * len(given)  # what puts items into rows
+    np.testing.assert_allclose(f(X, given), function(X, given), rtol=1e-13)
+    check_grad(f, X, given)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_of_several_shapes(jit: bool) -> None:
+    """Then it is written out, whether the first call shows it or a later one."""
+
+    def sums(x, rows):
+        total = x[0]
+        for w in rows:
+            total = np.sin(total) + np.sum(w) * x[1]
+        return total
+
+    f = grad(sums, jit=jit, cache=False)
+    alike, unlike = ROWS, [*ROWS[:3], np.ones(2)]
+    for rows in (unlike, alike, unlike):
+        check_value_and_grad(f, X, rows, rtol=1e-13)
+    g = grad(sums, jit=jit, cache=False)
+    for rows in (alike, unlike, alike):
+        check_value_and_grad(g, X, rows, rtol=1e-13)
+
+
+def that_writes_them(x, rows):
+    for w in rows:
+        w *= x[0]
+    return rows[1] + rows[2]
+
+
+def that_writes_one_of_them(x, rows):
+    total = 0.0
+    for w in rows:
+        rows[2][0] = total
+        total += np.sum(w * x[:5])
+    return total + rows[2][0]
+
+
+def that_writes_one_later(x, rows):
+    total = 0.0
+    for w in rows:
+        total += np.sum(w * x[:5])
+    rows[0][:] = total
+    return total * w[0] + rows[0][1]
+
+
+def the_last_is_the_one_that_is_written(x, rows):
+    for w in rows:
+        last = w
+    rows[3][0] = x[0]
+    return last * x[:5]
+
+
+@pytest.mark.parametrize(
+    "function", [that_writes_them, that_writes_one_of_them, that_writes_one_later, the_last_is_the_one_that_is_written]
+)
+def test_what_is_written(function: Callable[..., Any]) -> None:
+    f = grad(function, wrt="x", jit=False, cache=False)
+    rows, expected = copy.deepcopy(ROWS), copy.deepcopy(ROWS)
+    np.testing.assert_allclose(f(X, rows), function(X, expected), rtol=1e-13)
+    for row, wanted in zip(rows, expected, strict=True):
+        np.testing.assert_allclose(row, wanted, rtol=1e-13)
+    check_grad(f, X, ROWS)
