@@ -266,6 +266,15 @@ def test_an_axis_among_the_arguments_is_called_by_its_name() -> None:
     assert plain(rolled, static="along").backward(X, 0).shape == X.shape
 
 
+def test_axes_by_an_argument() -> None:
+    def filled(x, n):
+        return np.full((2,) * n, x[0]).sum()
+
+    with pytest.raises(SrcgradError, match=r"how many axes .* only known at run time\n(.|\n)*@grad\(static="):
+        plain(filled).backward(X, 3)
+    assert plain(filled, static="n").backward(X, 3).tolist() == [8.0, 0.0, 0.0]
+
+
 def test_what_is_advised_works() -> None:
     of_sums = X * [2, 4, 4]
     assert plain(sums_by_keys_made_ahead).backward(X).tolist() == of_sums.tolist()

@@ -293,7 +293,9 @@ def index_items(interpreter: Interpreter, node: ast.expr) -> list[Any]:
         return [_as_index(interpreter, part) for part in sequence(interpreter, node.elts)]
     value = evaluate(interpreter, node)
     if isinstance(value, Items) and value.kind is tuple:
-        interpreter.build.refuse("an index of a number of axes that is only known at run time")
+        interpreter.build.refuse(
+            "an index of a number of axes that is only known at run time", "write them out:  x[k[0], k[1]]"
+        )
     parts = list(value.items) if isinstance(value, TupleValue) and value.kind is tuple else [value]
     return [_as_index(interpreter, part) for part in parts]
 

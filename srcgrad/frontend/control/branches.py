@@ -179,7 +179,13 @@ def _of_other_keys(interpreter: Interpreter, name: str, a: TupleValue, b: TupleV
     if 0 < len(every) <= KEYS_SHOWN:
         items = ", ".join(f"{key!r}: {_empty(value)}" for key, value in every.items())
         help = f"make it with all of its keys ahead of the branch:  {name} = {{{items}}}"
+    others = [
+        key for key in dict.fromkeys((*a.kind.keys, *b.kind.keys)) if (key in a.kind.keys) != (key in b.kind.keys)
+    ]
+    if isinstance(a.kind, RecordKind) and others:
+        help += f":  {name}.{others[0]} = ..."
     how = "gets other keys or attributes by the path taken"
+    how += f": {', '.join(map(str, others[:KEYS_SHOWN]))}" if others else ""
     return Static(Unusable(name, how, (help,), span=interpreter.build.span))
 
 

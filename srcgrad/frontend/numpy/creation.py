@@ -22,7 +22,7 @@ from ..broadcasting import element_that_fits
 from ..builder import Builder
 from ..joined_numbers import are_joined
 from ..types_that_decide import of_one_type, types_of_array
-from ..values import Scalar, Static, TupleValue
+from ..values import Items, Scalar, Static, TupleValue
 
 
 def dtype_of(builder: Builder, value: Any, default: np.dtype | None) -> np.dtype:
@@ -58,6 +58,10 @@ def as_number(value: Any) -> Any:
 
 def shape_of(builder: Builder, value: Any) -> tuple[Expr, ...]:
     """A `shape` argument: an integer or a tuple of them."""
+    if isinstance(value, Items) or (isinstance(value, ArrayValue) and value.ndim == 1):
+        builder.refuse(
+            "how many axes an array has is only known at run time", "name what it depends on in  @grad(static=...)"
+        )
     items = value.items if isinstance(value, TupleValue) else (value,)
     dims = []
     for item in items:
