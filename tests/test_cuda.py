@@ -43,15 +43,15 @@ SOME = (
     "black_scholes or mandelbrot or rk4 or scattered or mixture or two_layers or softmax or stencil or conjugate or "
     "iterations_that or nests or in_place_by_rows"
 )  # of the programs, which the simulator runs all: to compile a kernel takes a quarter of a second
-TURNS = {"launches": "1", "programs": "3"}  # of others every eighth case is compiled: the simulator runs them all
+TURNS = {"launches": "2", "programs": "3"}  # of others every eighth case is compiled: the simulator runs them all
 OTHERS = (
     "(softmax and 1024) or (set_where and 512) or "
     "test_gradients and (backward and not value or two_buffers or in_place-3)"
 )
 VIRTUAL = {
     "programs": ([*named("programs"), "-k", f"({SOME}) and not (conjugate and float32)"], 7),
-    "launches": (named("launches replayed errors arrays virtual arithmetic narrow"), 150),
-    "loops": (named("kept sums again layouts strides same_kernels"), 52),
+    "launches": (named("launches replayed errors arrays virtual arithmetic narrow"), 110),
+    "loops": (named("kept sums again layouts strides same_kernels"), 46),
     "parts": (
         [*named("steps library quotients"), "-k", "not float32 and (test_cuda_steps or long_sums or by_any_number)"],
         15,
@@ -65,7 +65,7 @@ VIRTUAL = {
         ],
         9,
     ),
-    "steps": (named("states alone grids later remainders apart bits cases"), 62),
+    "steps": (named("states alone grids later remainders apart bits cases"), 58),
     "rows": ([*named("ahead held checkpoints where_read first_steps"), "-k", f"ahead or {OTHERS}"], 28),
 }
 

@@ -29,9 +29,9 @@ if VIRTUAL:
 
 @pytest.hookimpl(trylast=True)  # behind -k
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """SRCGRAD_TURNS=5: of the cases of each test every fifth one; in the simulator, each in one of its dtypes.
+    """SRCGRAD_TURNS=5: of the cases of each test every fifth one, and of a file's tests of one case every other one.
 
-    There, tests of a few cases have all of them.
+    In the simulator, each in one of its dtypes; there, tests of a few cases have all of them.
     """
     everyone = int(os.environ.get("SRCGRAD_TURNS") or 1)
     chosen = items
@@ -39,8 +39,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         alike = _groups(items, lambda item: re.sub("float(32|64)", "float", item.name))
         chosen = [item for k, (_, both) in enumerate(alike) for item in (both if len(both) != 2 else [both[k % 2]])]
     kept: list[pytest.Item] = []
-    for _, cases in _groups(chosen, lambda item: getattr(item, "originalname", item.name)):
-        kept += cases if SIMULATED and len(cases) < FEW else cases[::everyone]
+    for (_, name), cases in _groups(chosen, lambda item: item.originalname if hasattr(item, "callspec") else ""):
+        turns = everyone if name else min(everyone, 2) if everyone > 2 else 1
+        kept += cases if SIMULATED and (len(cases) < FEW or not name) else cases[::turns]
     left_out = set(items) - set(kept)
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     items[:] = [item for item in items if item not in left_out]
