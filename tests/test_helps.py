@@ -76,6 +76,13 @@ def roots_in_a_list(x):
     return zeros[-1]
 
 
+def roots_in_an_object(x):
+    curve = SimpleNamespace(zeros=[])
+    for q in x:
+        curve.zeros.append(brentq(lambda z: np.sum(np.array([*curve.zeros, z])) - q * q, -50.0, 50.0))  # here
+    return curve.zeros[-1]
+
+
 def roots_in_an_array(x):
     zeros = np.zeros(len(x))
     for k in range(len(x)):
@@ -245,6 +252,7 @@ AT_A_LINE: list[tuple[Callable[..., Any], str]] = [
         parts_of_an_array,
         r"of another kind.*beginning: a tuple of 3 items, .*length only a run tells.*\n.*help: .*  a, b, c = state;",
     ),
+    (roots_in_an_object, "reads curve.zeros, a list .*help: keep the numbers in an array that the function reads"),
     (roots_in_a_list, "reads zeros, a list .*help: keep the numbers in an array:  zeros = "),
 ]
 

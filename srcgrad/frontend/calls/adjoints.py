@@ -15,11 +15,24 @@ from ...ir.types import ArrayType, ChosenKind, ListKind, ScalarType, StaticType,
 from ...runtime.stacks import is_one
 from .. import binding, known_values
 from ..array_values import ArrayValue
+from ..objects import records
 from ..outputs import as_floats, float_structure, has_whole_numbers
 from ..outside import holds_arrays
 from ..seeds import MissingCotangent
 from ..syntax.source import has_derivative, read
-from ..values import NONE, Closure, Differentiated, OneOf, Scalar, Static, TupleValue, Unusable, constant, new_dict
+from ..values import (
+    NONE,
+    Closure,
+    Differentiated,
+    Items,
+    OneOf,
+    Scalar,
+    Static,
+    TupleValue,
+    Unusable,
+    constant,
+    new_dict,
+)
 from . import calls_in_place
 from .frames import Frame
 
@@ -169,11 +182,24 @@ def _type(interpreter: Interpreter, name: str, value: Any, leaves: list[Any]) ->
             leaves.append(value)
             return ArrayType(dtype, len(dims))
         case TupleValue(items=items, kind=kind):
-            parts = [_type(interpreter, f"{name}_{k}", item, leaves) for k, item in enumerate(items)]
+            names = _names_of_items(name, value)
+            parts = [_type(interpreter, part, item, leaves) for part, item in zip(names, items, strict=True)]
             return TupleType(tuple(parts), kind)
         case Static(value=known):
             return StaticType(known)
+        case Items():
+            return interpreter.build.refuse(
+                f"the function whose derivative is taken here reads {name}, a list whose length is only known at run time",
+                "keep the numbers in an array that the function reads instead",
+            )
     return interpreter.build.refuse(f"{name} can't be handed to .backward here", "pass a number, an array or a tuple")
+
+
+def _names_of_items(name: str, value: TupleValue) -> list[str]:
+    if records.is_record(value):
+        return [f"{name}.{key}" for key in value.kind.keys]
+    keys = value.kind.keys if records.is_dict(value) else range(len(value.items))
+    return [f"{name}[{key!r}]" for key in keys]
 
 
 UNKNOWN_HERE = (
