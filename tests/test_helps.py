@@ -79,7 +79,8 @@ def roots_in_a_list(x):
 def roots_in_an_object(x):
     curve = SimpleNamespace(zeros=[])
     for q in x:
-        curve.zeros.append(brentq(lambda z: np.sum(np.array([*curve.zeros, z])) - q * q, -50.0, 50.0))  # here
+        known = lambda z: np.sum(np.array([*curve.zeros, z])) - q * q
+        curve.zeros.append(brentq(known, -50.0, 50.0))  # here
     return curve.zeros[-1]
 
 

@@ -189,7 +189,8 @@ def _type(interpreter: Interpreter, name: str, value: Any, leaves: list[Any]) ->
             return StaticType(known)
         case Items():
             return interpreter.build.refuse(
-                f"the function whose derivative is taken here reads {name}, a list whose length is only known at run time",
+                f"the function whose derivative is taken here reads {name}, a list whose length is only known at run "
+                "time",
                 "keep the numbers in an array that the function reads instead",
             )
     return interpreter.build.refuse(f"{name} can't be handed to .backward here", "pass a number, an array or a tuple")
