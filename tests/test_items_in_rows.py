@@ -138,3 +138,16 @@ def test_what_is_written(function: Callable[..., Any]) -> None:
     for row, wanted in zip(rows, expected, strict=True):
         np.testing.assert_allclose(row, wanted, rtol=1e-13)
     check_grad(f, X, ROWS)
+
+
+def test_kernels_have_several() -> None:
+    """On a GPU a loop of the host launches one for each item; written out, they become one."""
+
+    def weighted(x, rows):
+        total = x * 1.0
+        for w in rows:
+            total = np.sin(total * w) + x
+        return total
+
+    text = grad(weighted, wrt="x", target="cuda", cache=False).source(X[:5], ROWS, kind="primal")
+    assert "ShortAxisError" not in text and text.count("def weighted_i") == 1

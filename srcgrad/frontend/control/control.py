@@ -102,7 +102,7 @@ def _written_out(interpreter: Interpreter, node: ast.For, items: list[Any], run_
     interpreter.on_trial = (*on_trial, node) if is_short else on_trial
     try:
         most = MOST_TEXT_OF_NEST // around if is_short else MOST_TEXT
-        if any(isinstance(leaf, ArrayValue) for leaf in value_leaves(items[0])):
+        if _hold_arrays(items):
             most = min(most, MOST_TEXT_OF_ARRAYS)
         unrolled(interpreter, node, items, run_over, most=most)
         return True
@@ -117,6 +117,10 @@ def _written_out(interpreter: Interpreter, node: ast.For, items: list[Any], run_
         interpreter.on_trial = on_trial
 
 
+def _hold_arrays(items: list[Any]) -> bool:
+    return any(isinstance(leaf, ArrayValue) for leaf in value_leaves(items[0]))
+
+
 class TooMuchText(Exception):
     """A loop over numbers that was about to be written out."""
 
@@ -125,8 +129,11 @@ class TooMuchText(Exception):
 
 
 def _over_array(interpreter: Interpreter, node: ast.For, items: list[Any], run_over: RunOver) -> bool:
-    """A loop over many numbers, arrays, or tuples and objects of them, runs over arrays of them, if it can."""
-    if not items_in_rows.are_alike(items):
+    """A loop over many numbers, arrays, or tuples and objects of them, runs over arrays of them, if it can.
+
+    (What is done with several arrays becomes one kernel, where it is written out.)
+    """
+    if not items_in_rows.are_alike(items) or (interpreter.build.for_kernels and _hold_arrays(items)):
         return False
     saved = save(interpreter)
     try:
