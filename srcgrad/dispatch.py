@@ -284,7 +284,8 @@ class Stage:
 
     def _will(self, generated: Any, leaves: Sequence[Any]) -> tuple[bool, bool]:
         """`stretch` and `cut`: what the lengths of the first call ask for."""
-        if self.is_prepared or not (self.granted and (generated.equal_lengths or generated.taken_whole)):
+        is_granted = generated.equal_lengths or generated.taken_whole or generated.in_rows
+        if self.is_prepared or not (self.granted and is_granted):
             return self.stretch, self.cut
         of_v = len(leaf_names(self.pattern[-1:], ("v",))) if self.with_v else 0
         given = [*leaves[: len(leaves) - of_v], *(capture.place() for capture in generated.captured)]

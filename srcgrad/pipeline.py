@@ -33,6 +33,7 @@ from .passes.order import Pass, passes_for
 from .passes.reverse_mode.callees import everywhere
 from .passes.reverse_mode.keep import keep, without_keep
 
+MOST_IN_ROWS = 1 << 16  # numbers: to copy these takes some 50 µs
 KINDS = ("primal", "backward", "value_and_backward", "forward", "pullback")  # of functions that are generated
 
 
@@ -55,7 +56,8 @@ class Generated:
     BroadcastError may only mean that one of them is 1: then generate with `stretch`.  `taken_as_equal` says which these
     are, in lengths of the arguments and of what is captured, by `names`.  `taken_whole`: lengths, and what they were
     taken to be at least, so that slices of known bounds end inside their axes and items of a list are of one shape; on
-    a ShortAxisError, which comes ahead of all else, generate with `cut`.
+    a ShortAxisError, which comes ahead of all else, generate with `cut`.  `in_rows`: how many numbers are copied for
+    that; with `cut` none are.
     Where `facts.once` is true such an error may come after a write, and nothing may be taken for granted.
     """
 
@@ -72,6 +74,7 @@ class Generated:
     taken_as_equal: tuple[tuple[Expr, Expr], ...] = ()
     names: tuple[str, ...] = ()
     taken_whole: tuple[tuple[Expr, Expr], ...] = ()
+    in_rows: tuple[Expr, ...] = ()
     facts: Facts = Facts()  # noqa: RUF009 (it is frozen)
 
     def would_stretch(self, arguments: Sequence[Any]) -> bool:
@@ -83,8 +86,9 @@ class Generated:
         return False
 
     def would_cut(self, arguments: Sequence[Any]) -> bool:
-        """Is a length, in these arguments, not what it is taken to be at least?"""
-        pairs = self._known(self.taken_whole, arguments)
+        """Is a length, in these arguments, not what it is taken to be at least?  Or is too much copied?"""
+        pairs = [*self._known(self.taken_whole, arguments)]
+        pairs += self._known(((integer(MOST_IN_ROWS), copied) for copied in self.in_rows), arguments)
         return any(x.value < y.value for x, y in pairs if isinstance(x, Const) and isinstance(y, Const))
 
     def _known(self, pairs: Iterable[tuple[Expr, Expr]], arguments: Sequence[Any]) -> Iterator[tuple[Expr, Expr]]:
@@ -150,6 +154,7 @@ def generate(
         taken_as_equal=start.taken_as_equal,
         names=tuple(param.name for param in start.function.params),
         taken_whole=start.taken_whole,
+        in_rows=start.in_rows,
         entry=program.name,
         arguments=info.extra["arguments"],
         results=info.extra["results"],

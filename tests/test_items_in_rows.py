@@ -61,6 +61,13 @@ def filtered(x, rows):
     return state
 
 
+def of_one_text(x, rows):
+    for text in ("a",) * 9:
+        for w in rows:
+            x = np.sin(x) if text == "a" and w[0] > 0 else x
+    return x
+
+
 def in_pairs(x, rows):
     total = 0.0
     for (w, k), other in zip([(rows[0], 1), (rows[1], 2), (rows[2], 0)], rows[1:]):
@@ -70,7 +77,12 @@ def in_pairs(x, rows):
 
 @pytest.mark.parametrize(
     ("function", "given", "wrt"),
-    [(graph, EDGES, "x"), (filtered, ROWS, ("x", "rows")), (in_pairs, ROWS, ("x", "rows"))],
+    [
+        (graph, EDGES, "x"),
+        (filtered, ROWS, ("x", "rows")),
+        (of_one_text, ROWS, ("x", "rows")),
+        (in_pairs, ROWS, ("x", "rows")),
+    ],
 )
 def test_one_loop(function: Callable[..., Any], given: Any, wrt: Any) -> None:
     f = grad(function, wrt=wrt, jit=False, cache=False)
@@ -151,3 +163,16 @@ def test_kernels_have_several() -> None:
 
     text = grad(weighted, wrt="x", target="cuda", cache=False).source(X[:5], ROWS, kind="primal")
     assert "ShortAxisError" not in text and text.count("def weighted_i") == 1
+
+
+def test_large_arrays_stay_where_they_are() -> None:
+    def through(x, weights):
+        for w in weights:
+            x = np.tanh(w @ x)
+        return x
+
+    f = grad(through, jit=False, cache=False)
+    small, large = (tuple(RNG.normal(size=(n, n)) / n for _ in range(3)) for n in (20, 200))
+    assert "ShortAxisError" in f.source(np.ones(20), small) and "ShortAxisError" not in f.source(np.ones(200), large)
+    for n, weights in ((200, large), (20, small), (200, large)):
+        np.testing.assert_allclose(f(np.ones(n), weights), through(np.ones(n), weights), rtol=1e-13)

@@ -87,6 +87,7 @@ class Interpreted:
     equal_lengths: bool  # see `pipeline.Generated`
     taken_as_equal: tuple[tuple[Expr, Expr], ...]
     taken_whole: tuple[tuple[Expr, Expr], ...]
+    in_rows: tuple[Expr, ...]
 
 
 def interpret(function: Callable[..., Any], kind: str, types: Any, cotangents: Any, options: Any) -> Interpreted:
@@ -228,7 +229,7 @@ class _Job:
             program, structure(outputs), self.given, like_the_output(outputs),
             tuple(Outside(c.name, c.place, self.type_of_param(c)) for c in captured),
             dict(self.interpreter.exceptions), frozenset(written), tuple(self.interpreter.assumed.values()),
-            build.equal_lengths, tuple(build.taken_as_equal), build.taken_whole(),
+            build.equal_lengths, tuple(build.taken_as_equal), build.taken_whole(), tuple(build.copied),
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------ parameters

@@ -25,7 +25,7 @@ class KnownLengths(Statements):
 
     REMEMBERED = (
         *Statements.REMEMBERED, "pinned", "lower", "upper", "positive", "common_lengths", "length_parts", "compatible",
-        "checked_lengths", "conformed",
+        "checked_lengths", "conformed", "copied",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -46,6 +46,7 @@ class KnownLengths(Statements):
         self.taken_as_equal: list[tuple[Expr, Expr]] = []  # which
         self.cut = True  # see `options.Options`
         self.whole: dict[Expr, list[Expr]] = {}  # lengths → what they are at least, if slices are not cut short
+        self.copied: list[Expr] = []  # how many numbers loops copy into rows, in lengths of arguments
         self.stretched: dict[str, Array] = {}  # operands that conform at run time, by name: what is stretched
         self.conformed: dict[Any, Array] = {}  # operands conformed at the top level, until they are written
 

@@ -13,7 +13,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...errors import UnsupportedError
-from ...ir.expressions import Axis, Expr
+from ...ir import affine
+from ...ir.expressions import Array, Axis, Expr
 from ...ir.walk import loads
 from .. import identities, unpacking
 from ..array_values import ArrayValue, remap, whole
@@ -49,6 +50,8 @@ class Rows:
         self.held: list[ArrayValue] = []
         self.memory: set[str] = set()  # what Python may hold for one another
         self.item = self.in_arrays(items)
+        if not self.held:
+            raise UnsupportedError("the items of a loop are all the same")
         self.count = self.held[0].dims[0]
 
     def in_arrays(self, items: Sequence[Any]) -> Callable[[Expr], Any]:
@@ -58,23 +61,33 @@ class Rows:
         if isinstance(first, TupleValue):
             columns = [self.in_arrays(column) for column in zip(*(v.items for v in items), strict=True)]
             return lambda index: replace(first, items=tuple(column(index) for column in columns))
-        own = self.stored(items)
         if isinstance(first, ArrayValue):
+            own = self.stored_arrays(items)
             return lambda index: remap(own, own.dims[1:], [index, *(Axis(k) for k in range(first.ndim))])
+        own = self.stored(items)
         types = types_of_any(self.interpreter.build, items)
         return lambda index: Scalar(unpacking.element(own, index).expr, first.weak, types)
 
     def stored(self, items: Sequence[Any]) -> ArrayValue:
-        build, first = self.interpreter.build, items[0]
-        for other in items if isinstance(first, ArrayValue) else ():
-            for x, y in zip(first.dims, other.dims, strict=True):
-                if not build.expect_equal(x, y, "lengths {} and {} differ"):
-                    raise UnsupportedError("the items of a loop are of several shapes")
-        own = whole(build.stored(lists_as_arrays.as_array(self.interpreter, TupleValue(tuple(items))), "items"))
-        for load in (load for item in items if isinstance(item, ArrayValue) for load in loads(item.element)):
-            build.twin(own.element.array, load.array)  # type: ignore[attr-defined]
-            self.memory |= {own.element.array.name, build.root(load.array)}  # type: ignore[attr-defined]
+        array = lists_as_arrays.as_array(self.interpreter, TupleValue(tuple(items)))
+        own = whole(self.interpreter.build.stored(array, "items"))
         self.held.append(own)
+        return own
+
+    def stored_arrays(self, items: Sequence[ArrayValue]) -> ArrayValue:
+        build, dims = self.interpreter.build, items[0].dims
+        if build.cut or not all(
+            build.expect_equal(x, y, "lengths {} and {} differ")
+            for item in items
+            for x, y in zip(dims, item.dims, strict=True)
+        ):
+            raise UnsupportedError("the items of a loop are of several shapes, or stay where they are")
+        build.copied.append(affine.product((affine.integer(len(items)), *dims)))
+        own = self.stored(items)
+        rows: Array = own.element.array  # type: ignore[attr-defined]
+        for load in (load for item in items for load in loads(item.element)):
+            build.twin(rows, load.array)
+            self.memory |= {rows.name, build.root(load.array)}
         return own
 
     def refuse_written(self) -> None:
