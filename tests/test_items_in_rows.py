@@ -176,3 +176,49 @@ def test_large_arrays_stay_where_they_are() -> None:
     assert "ShortAxisError" in f.source(np.ones(20), small) and "ShortAxisError" not in f.source(np.ones(200), large)
     for n, weights in ((200, large), (20, small), (200, large)):
         np.testing.assert_allclose(f(np.ones(n), weights), through(np.ones(n), weights), rtol=1e-13)
+
+
+class Leaky:
+    """It says of all of its kind that they are equal."""
+
+    def __init__(self, slope: float) -> None:
+        self.slope = slope
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other)
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __call__(self, z):
+        return np.where(z > 0, z, self.slope * z)
+
+
+LAYERS = [(Leaky(k / 10), RNG.normal(size=5)) for k in range(4)]
+EDGES_OUTSIDE = EDGES[:]
+
+
+def with_objects_that_compare(x):
+    for activation, w in LAYERS:
+        x = activation(x * w) + x
+    return x
+
+
+def over_objects_from_outside(x):
+    total = 0.0
+    for edge in EDGES_OUTSIDE:
+        total += np.sum(edge.measured * x[:3]) * edge.first
+    return total
+
+
+def as_often_as_there_are_items(x):
+    for _ in [None] * 40:
+        x = np.sin(x)
+    return x
+
+
+@pytest.mark.parametrize(
+    "function", [with_objects_that_compare, over_objects_from_outside, as_often_as_there_are_items]
+)
+def test_objects_are_not_compared(function: Callable[..., Any]) -> None:
+    check_value_and_grad(grad(function, jit=False, cache=False), X[:5], rtol=1e-13)

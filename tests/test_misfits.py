@@ -62,6 +62,8 @@ REFUSED = [
     call("scipy.signal.detrend(x, bp=3)", x=real(2)),
     call("scipy.spatial.distance.seuclidean(x, z, w)", x=real(4), z=real(4), w=np.ones(1)),
     call("scipy.spatial.distance.cdist(x, z, w=w)", x=real(2, 4), z=real(3, 4), w=np.ones(1)),
+    call("np.subtract.reduce(x, axis=(0, 1))", x=real(2, 3)),
+    call("np.sum(x, axis=[0, 1])", x=real(2, 3)),
     call("scipy.stats.multivariate_normal.logpdf(x, z, w)", x=real(4, 3), z=real(3), w=np.ones(1)),
 ]
 ALLOWED = [

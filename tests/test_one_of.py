@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -632,6 +633,55 @@ def defaults_in_a_loop(x, n):
 
 @pytest.mark.parametrize("function", [defaults_by_the_path, defaults_in_a_loop])
 def test_functions_with_defaults(function: Any) -> None:
+    f = grad(function, jit=False)
+    for n in (1, 4):
+        check_value_and_grad(f, 0.7, n, rtol=1e-14)
+
+
+class Leaky:
+    """It says of all of its kind that they are equal."""
+
+    def __init__(self, slope: float) -> None:
+        self.slope = slope
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other)
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __call__(self, z: Any) -> Any:
+        return z if z > 0 else self.slope * z
+
+
+@dataclass
+class Weights:
+    w: np.ndarray
+    b: float
+
+
+SLIGHT, STEEP = Leaky(0.1), Leaky(0.7)
+LIGHT, HEAVY = (Weights(np.full(2, w), 1.5 * w) for w in (2.0, 3.0))
+
+
+def one_that_is_said_to_be_equal(x, n):
+    if n > 2:
+        activation = SLIGHT
+    else:
+        activation = STEEP
+    return activation(-x)
+
+
+def one_that_holds_arrays(x, n):
+    if n > 2:
+        weights = LIGHT
+    else:
+        weights = HEAVY
+    return np.sum(weights.w) * x * weights.b
+
+
+@pytest.mark.parametrize("function", [one_that_is_said_to_be_equal, one_that_holds_arrays])
+def test_objects_are_told_apart_by_what_they_are(function: Any) -> None:
     f = grad(function, jit=False)
     for n in (1, 4):
         check_value_and_grad(f, 0.7, n, rtol=1e-14)

@@ -114,11 +114,33 @@ def new_set(items: Iterable[Any], cls: type = set, outside: bool = False) -> Tup
     return TupleValue((NONE,) * len(keys), DictKind(keys, cls), None if outside or cls is not set else object())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Static:
-    """Anything known while the function is interpreted: a module, function, dtype, string, slice, None."""
+    """Anything known while the function is interpreted: a module, function, dtype, string, slice, None.
+
+    Two are equal if they are one object, or plain values that are: what objects of the user's say of that, who may take
+    all of a kind for equal, is not asked.
+    """
 
     value: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Static) and _is_one(self.value, other.value)
+
+    def __hash__(self) -> int:
+        return hash(type(self.value))  # few are put into sets
+
+
+def _is_one(x: Any, y: Any) -> bool:
+    if x is y:
+        return True
+    if type(x) is not type(y):
+        return False
+    if type(x) is tuple:
+        return len(x) == len(y) and all(map(_is_one, x, y))
+    module = type(x).__module__.partition(".")[0]
+    is_plain = module in ("builtins", "srcgrad") and not isinstance(x, (list, dict, set, bytearray))
+    return (is_plain or isinstance(x, (np.generic, np.dtype))) and bool(x == y)
 
 
 @dataclass(frozen=True, eq=False)

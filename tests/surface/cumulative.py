@@ -36,6 +36,8 @@ CALLS = [
     call("np.logaddexp.reduce(x, axis=1, keepdims=True)", x=real(3, 5)),
     call("np.logaddexp.reduce(x, axis=None)", x=real(3, 5)),
     call("np.logaddexp.reduce(x, axis=(0, -1), keepdims=True)", x=real(3, 2, 2)),
+    call("np.fmax.reduce(x, axis=()) * x", x=real(3, 2)),
+    call("np.hypot.reduce(k, axis=()) * x", x=real(3), k=np.array([-2, 0, 3])),
     call("np.hypot.reduce(x)", x=real(3)),
     call("np.subtract.reduce(x)", x=real(3, 2)),
     call("np.add.reduce(x)", x=real(3, 5)),

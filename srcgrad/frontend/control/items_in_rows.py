@@ -16,7 +16,7 @@ from ...errors import UnsupportedError
 from ...ir import affine
 from ...ir.expressions import Array, Axis, Expr
 from ...ir.walk import loads
-from .. import identities, unpacking
+from .. import identities, one_of, unpacking
 from ..array_values import ArrayValue, remap, whole
 from ..joined_numbers import types_of_any
 from ..lists import lists_as_arrays
@@ -33,8 +33,8 @@ def are_alike(items: Sequence[Any]) -> bool:
         return all(isinstance(v, Scalar) and (v.dtype, v.weak) == (first.dtype, first.weak) for v in items)
     if isinstance(first, ArrayValue):
         return all(isinstance(v, ArrayValue) and (v.dtype, v.ndim) == (first.dtype, first.ndim) for v in items)
-    if isinstance(first, Static):
-        return all(isinstance(v, Static) and type(v.value) is type(first.value) and v == first for v in items)
+    if isinstance(first, Static):  # objects of the user's may say of themselves that they are equal
+        return all(isinstance(v, Static) and one_of.is_same(v, first) for v in items)
     if not isinstance(first, TupleValue) or not first.items:
         return False
     if any(not identities.is_alike(first, v) or identities.can_change(v) for v in items):

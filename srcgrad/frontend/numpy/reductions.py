@@ -50,6 +50,8 @@ def axes_of(builder: Builder, value: ArrayValue, axis: Any) -> tuple[int, ...]:
     """The axes that an `axis` argument names, in order."""
     if axis is None or (isinstance(axis, Static) and axis.value is None):
         return tuple(range(value.ndim))
+    if isinstance(axis, TupleValue) and axis.kind is list:
+        builder.refuse("'list' object cannot be interpreted as an integer", "axis=(0, 1)", error=ArgumentError)
     wanted = axis.items if isinstance(axis, TupleValue) else (axis,)
     out = []
     for item in wanted:

@@ -32,6 +32,7 @@ REDUCING: dict[np.ufunc, str] = {
     np.minimum: "minimum", np.fmax: "fmax", np.fmin: "fmin", np.logaddexp: "logaddexp", np.logaddexp2: "logaddexp2",
     np.hypot: "hypot", np.bitwise_and: "bitand", np.bitwise_or: "bitor", np.bitwise_xor: "bitxor",
 }  # fmt: skip
+IN_ORDER = (np.subtract, np.divide)  # of several axes it is not said which one comes first
 
 
 def accumulate(
@@ -150,12 +151,19 @@ def _reduce(ufunc: np.ufunc) -> Callable[..., Any]:
         value = as_array(build, array)
         if value.ndim == 0:
             return also_into(build, out, Scalar(value.element))
+        several = value.ndim > 1 if absent(axis) else isinstance(axis, TupleValue) and len(axis.items) > 1
+        if several and ufunc in IN_ORDER:
+            message = f"reduction operation {ufunc.__name__!r} is not reorderable, so at most one axis may be specified"
+            build.refuse(message, error=ValueArgumentError)
         if absent(axis) and value.ndim > 1 and not flag(keepdims):
             value, axis = shapes.ravel(build, value), 0
         wanted = dtype_of_total(build, dtype, value, out) or ufunc.reduce(np.ones(1, value.dtype)).dtype
+        axes = _axes_of(build, value, axis)
         found: Any = value
-        for number in reversed(_axes_of(build, value, axis)):
+        for number in reversed(axes):
             found = _along_one(build, ufunc, found, number, wanted, flag(keepdims))
+        if not axes:
+            found = shapes.copied(build, cast_value(value, wanted))
         if ufunc is np.hypot:  # that of one number is the one of this and 0
             found = elementwise(build, "abs", (found,))
         return also_into(build, out, found)
