@@ -33,7 +33,7 @@ def pages() -> list[Path]:
 def refreshed(page: Path) -> str:
     """The page's text with the outputs that its blocks print now."""
     text = page.read_text(encoding="utf-8")
-    module = types.ModuleType(page.stem.replace("-", "_"))
+    module = types.ModuleType(f"{page.stem.replace('-', '_')}_page")  # `cuda` is a package of others
     with _source_file(text, module) as run:
         return BLOCK.sub(lambda block: _shown(block, run(block)), text)
 
@@ -53,7 +53,7 @@ def _source_file(text: str, module: types.ModuleType):
         first = text.count("\n", 0, block.start("code"))
         code = block["code"].splitlines()
         lines[first : first + len(code)] = code
-    name, before = f"{module.__name__}.py", Path.cwd()
+    name, before = f"{module.__name__.removesuffix('_page')}.py", Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, name).write_text("\n".join(lines) + "\n", encoding="utf-8")
         sys.modules[module.__name__] = module
