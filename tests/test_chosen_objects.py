@@ -108,6 +108,12 @@ def told_to_change(q, order):
     return bodies[1].speed
 
 
+def added_to(q, order):
+    bodies = bodies_of(q)
+    bodies[order[0]].speed += q[0]
+    return bodies[1].speed
+
+
 def by_the_path(q, order):
     bodies = bodies_of(q)
     body = bodies[order[0]] if q[0] > 0 else bodies[0]
@@ -119,7 +125,7 @@ def with_another_name(q, links, order):
     return q.sum()
 
 
-@pytest.mark.parametrize("function", [named, told_to_change, by_the_path])
+@pytest.mark.parametrize("function", [named, told_to_change, added_to, by_the_path])
 def test_refused(function: Callable[..., Any]) -> None:
     with pytest.raises(UnsupportedError, match="one of several objects is chosen by a number"):
         grad(function, wrt="q", jit=False)(Q, ORDER)

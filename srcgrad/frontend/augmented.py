@@ -13,8 +13,8 @@ from .assignment import is_numpys, result_of, store, store_attribute, update
 from .calls import called_first
 from .lists import item_names, item_views, list_items, list_methods
 from .numpy import indexing
-from .objects import changes, dicts, records, special_methods
-from .values import Scalar, Slice, TupleValue, new_list, static_int
+from .objects import changes, dicts, records, special_methods, tuple_items
+from .values import ChosenObject, Scalar, Slice, TupleValue, new_list, static_int
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -89,12 +89,23 @@ def _augment_attribute(interpreter: Interpreter, stmt: ast.AugAssign, target: as
         interpreter.at(stmt)
         build.refuse_written_part()
     if (isinstance(held, Scalar) and changes.reads_any(build, held, changed)) or now != held:
+        _refuse_chosen(interpreter, target)
         _refuse_changed(interpreter, stmt)
     updated = special_methods.called(interpreter, held, special_methods.in_place(op), value)
     if updated is not None:
         store_attribute(interpreter, target, updated)
     else:
         store_attribute(interpreter, target, value, op)
+
+
+def _refuse_chosen(interpreter: Interpreter, target: ast.Attribute) -> None:
+    """xs[k].y += z, where which object that is, is known at run time alone."""
+    if isinstance(target.value, ast.Subscript):
+        owner = expressions.as_it_is(interpreter, target.value, for_attributes=True)
+        if isinstance(owner, ChosenObject):
+            interpreter.build.refuse(*tuple_items.OF_OBJECTS)
+        if isinstance(owner, TupleValue) and owner.identity is None:
+            identities.check_own(interpreter, owner, "assigning to it")
 
 
 def _augment_view(
