@@ -269,8 +269,9 @@ class Stage:
             generated = self.program.generate(self.kind, *self.types(leaves), self.stretch, self.cut, self.granted)
             stretch, cut = self._will(generated, leaves)
             if (stretch, cut) != (self.stretch, self.cut):
-                self.stretch, self.cut = stretch, cut  # the other code would be compiled for nothing
+                # The other code would be compiled for nothing.
                 generated = self.program.generate(self.kind, *self.types(leaves), stretch, cut, self.granted)
+                self.stretch, self.cut = stretch, cut
             self.once = generated.facts.once
             is_whole = self.whole_slices or bool(generated.taken_whole)
             expected = self.equal_lengths or generated.equal_lengths, is_whole

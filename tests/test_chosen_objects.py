@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from support import check_value_and_grad
 
-from srcgrad import RuntimeShapeError, UnsupportedError, check_grad, grad
+from srcgrad import UnsupportedError, check_grad, grad
 
 
 @dataclass
@@ -59,11 +59,29 @@ def test_objects_that_are_handed_in(function: Callable[..., Any], jit: bool) -> 
 
 
 def test_of_one_length() -> None:
-    """They are rows of one array: of another length, nothing is read."""
+    """They are rows of one array: of another length, none is read."""
     links = copy.deepcopy(LINKS)
     links[1].offset = np.ones(3)
-    with pytest.raises(RuntimeShapeError, match="lengths 2 and 3 must be equal"):
-        grad(up_to_the_root, wrt="q", jit=False)(Q, links, ORDER)
+    f = grad(up_to_the_root, wrt="q", jit=False)
+    for _ in range(2):
+        with pytest.raises(UnsupportedError, match="indexed by a number that is only known at run time"):
+            f(Q, links, ORDER)
+        np.testing.assert_allclose(f(Q, LINKS, ORDER), up_to_the_root(Q, LINKS, ORDER), rtol=1e-14)
+
+
+RAGGED = [np.array([2.0, 1.0]), np.array([0.5, 1.0, 3.0]), np.array([1.0])]
+
+
+def of_ragged_rows(q, order):
+    total = 0.0
+    for k in range(len(RAGGED)):
+        total += np.polyval(RAGGED[k], q[0]) * q[k]
+    return total
+
+
+def test_of_several_lengths() -> None:
+    """Where each can be told by writing the loop out, it is."""
+    check_value_and_grad(grad(of_ragged_rows, wrt="q", jit=False), Q, ORDER, rtol=1e-14)
 
 
 def bodies_of(q):

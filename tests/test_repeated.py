@@ -12,6 +12,7 @@ from support import assert_close, from_text
 
 from srcgrad import grad
 from srcgrad.emit import repeated
+from srcgrad.frontend.control import control
 from srcgrad.testing import check_grad
 
 
@@ -78,6 +79,7 @@ X = np.cos(np.arange(12.0)).reshape(4, 3)
 
 @pytest.mark.parametrize(("function", "rows"), [(loss, 1), (all_states, 4)])
 def test_is_what_it_was(function: Callable[..., Any], rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control, "MOST_TEXT_OF_ARRAYS", 1_000)  # or it would be a loop over the layers
     model, x = Model(3 if function is loss else 4), X[:rows].copy()
     v = (0.7, x, 0.3 * x) if function is all_states else 1.0
     f = grad(function, jit=False)

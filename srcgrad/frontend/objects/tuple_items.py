@@ -38,8 +38,13 @@ def _are_alike(items: tuple[Any, ...]) -> bool:
     )
 
 
-def _are_of_one_shape(items: tuple[Any, ...]) -> bool:
-    return all(all(map(affine.same, item.dims, items[0].dims)) for item in items)
+def _are_of_one_shape(interpreter: Interpreter, items: tuple[ArrayValue, ...]) -> bool:
+    """Do they have the same lengths?  Of those that are handed in, that is taken for granted."""
+    pairs = [pair for item in items for pair in zip(items[0].dims, item.dims, strict=True)]
+    if all(affine.same(x, y) for x, y in pairs):
+        return True
+    words = "lengths {} and {} differ, of arrays of which a number chooses one"
+    return all(interpreter.build.expect_equal(x, y, words) for x, y in pairs)
 
 
 def _are_alike_and_stay(items: tuple[Any, ...]) -> bool:
@@ -117,8 +122,8 @@ def item(interpreter: Interpreter, owner: TupleValue, at: Any, for_attributes: b
             if len({v.weak for v in owner.items}) > 1:
                 interpreter.build.either.add(value.expr)
             return Scalar(value.expr, all(v.weak for v in owner.items), types_of_any(interpreter.build, owner.items))
-        if isinstance(at, Scalar) and _are_alike(owner.items):
-            if _are_of_one_shape(owner.items) and _are_its_own(interpreter, owner):
+        if isinstance(at, Scalar) and _are_alike(owner.items) and _are_of_one_shape(interpreter, owner.items):
+            if _are_its_own(interpreter, owner):
                 return lists.subscripted(interpreter, lists.in_rows(interpreter, "items", owner), at)
             return _copy_of_item(interpreter, owner, at)
         if isinstance(at, Scalar) and owner.items and all(map(one_of.is_option, owner.items)):
