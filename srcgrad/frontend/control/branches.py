@@ -16,7 +16,6 @@ from ...ir import affine
 from ...ir.expressions import BOOL, INT64, Array, Const, Expr, Load, Span, Var, negated
 from ...ir.nodes import Alloc, Assign, CopyTo, If, Raise, Stmt, Store, Swap
 from ...ir.rename import rename_arrays
-from ...ir.types import SETS, DictKind, RecordKind
 from ...ir.walk import numbers_set, statements, variables
 from .. import binding, identities, one_of, optional, part_names
 from ..aliases import is_seen_elsewhere, mind_merged_aliases, note_twins, roots_of_value, value_leaves
@@ -25,10 +24,9 @@ from ..array_values import ArrayValue, whole
 from ..calls.recursion import NotYetKnown
 from ..joined_numbers import join_scalars, of_either_types, types_of, with_types
 from ..lists import growing_lists, item_views
-from ..objects import records
 from ..syntax.flow import RESULT
 from ..values import UNDEFINED, Items, OneOf, Range, Scalar, Static, TupleValue, Unusable, is_lost, is_unusable
-from . import early_constants, when_reached
+from . import early_constants, other_keys, when_reached
 from .unbound import bound_flag
 
 if TYPE_CHECKING:
@@ -164,38 +162,9 @@ def _as_it_is_called(interpreter: Interpreter, identity: object, unusable: Unusa
     name = next((name for name in names if not name.startswith(".")), None)
     if name is None:
         return Static(unusable)
-    return _of_other_keys(interpreter, name, *sides) if _have_keys(sides) else Static(replace(unusable, name=name))
-
-
-def _have_keys(sides: tuple[Any, ...]) -> bool:
-    return all(isinstance(value, TupleValue) and isinstance(value.kind, (DictKind, RecordKind)) for value in sides)
-
-
-def _of_other_keys(interpreter: Interpreter, name: str, a: TupleValue, b: TupleValue) -> Static:
-    """A dict or an object that is given what it has in a branch; to be shown is the statement that gives it."""
-    help, every = "give it all of them ahead of the branch", {}
-    if isinstance(a.kind, DictKind) and isinstance(b.kind, DictKind) and a.kind.cls not in SETS:
-        every = records.as_dict(a) | records.as_dict(b)
-    if 0 < len(every) <= KEYS_SHOWN:
-        items = ", ".join(f"{key!r}: {_empty(value)}" for key, value in every.items())
-        help = f"make it with all of its keys ahead of the branch:  {name} = {{{items}}}"
-    others = [
-        key for key in dict.fromkeys((*a.kind.keys, *b.kind.keys)) if (key in a.kind.keys) != (key in b.kind.keys)
-    ]
-    if isinstance(a.kind, RecordKind) and others:
-        help += f":  {name}.{others[0]} = ..."
-    how = "gets other keys or attributes by the path taken"
-    how += f": {', '.join(map(str, others[:KEYS_SHOWN]))}" if others else ""
-    return Static(Unusable(name, how, (help,), span=interpreter.build.span))
-
-
-KEYS_SHOWN = 6
-
-
-def _empty(value: Any) -> str:
-    if isinstance(value, Scalar):
-        return "0.0" if value.dtype.kind == "f" else "0"
-    return "[]" if identities.is_list(value) else "..."
+    if other_keys.have_keys(sides):
+        return other_keys.unusable(interpreter, name, *sides)
+    return Static(replace(unusable, name=name))
 
 
 def _changed_parts(env: dict[str, Any], before: dict[object, Any], lists: dict[object, Any]) -> list[Any]:
@@ -267,8 +236,8 @@ def merge(interpreter: Interpreter, name: str, x: tuple[list[Stmt], Any], y: tup
             return merge(interpreter, name, (x[0], sides[0]), (y[0], sides[1]))
     if name == RESULT:
         return build.refuse("the function returns values of different kinds on different paths")
-    if _have_keys((a, b)):
-        return _of_other_keys(interpreter, name, a, b)
+    if other_keys.have_keys((a, b)):
+        return other_keys.unusable(interpreter, name, a, b)
     help, called = "give it a value of one kind on every path", name.lstrip(".")
     if {type(a), type(b)} == {Scalar, ArrayValue}:
         help += f":  {called} = np.full_like(x, {called}), where it is a number"
