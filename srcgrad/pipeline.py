@@ -88,7 +88,9 @@ class Generated:
     def would_cut(self, arguments: Sequence[Any]) -> bool:
         """Is a length, in these arguments, not what it is taken to be at least?  Or is too much copied?"""
         pairs = [*self._known(self.taken_whole, arguments)]
-        pairs += self._known(((integer(MOST_IN_ROWS), copied) for copied in self.in_rows), arguments)
+        copied = (part for part, _ in self._known(((part, part) for part in self.in_rows), arguments))
+        if sum(part.value for part in copied if isinstance(part, Const)) > MOST_IN_ROWS:
+            return True
         return any(x.value < y.value for x, y in pairs if isinstance(x, Const) and isinstance(y, Const))
 
     def _known(self, pairs: Iterable[tuple[Expr, Expr]], arguments: Sequence[Any]) -> Iterator[tuple[Expr, Expr]]:

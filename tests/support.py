@@ -277,3 +277,19 @@ def unchanged(before: Any, after: Any) -> bool:
         np.array_equal(a, b, equal_nan=True) if isinstance(a, np.ndarray) and a.dtype.kind in "fc" else np.all(a == b)
         for a, b in zip(leaves(before), leaves(after), strict=True)
     )
+
+
+class Leaky:
+    """A function of the user's that says of all of its kind that they are equal."""
+
+    def __init__(self, slope: float) -> None:
+        self.slope = slope
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other)
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __call__(self, z: Any) -> Any:
+        return np.where(z > 0, z, self.slope * z)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import check_value_and_grad
+from support import Leaky, check_value_and_grad
 
 from srcgrad import UnsupportedError, grad
 from srcgrad.testing import check_grad
@@ -636,22 +636,6 @@ def test_functions_with_defaults(function: Any) -> None:
     f = grad(function, jit=False)
     for n in (1, 4):
         check_value_and_grad(f, 0.7, n, rtol=1e-14)
-
-
-class Leaky:
-    """It says of all of its kind that they are equal."""
-
-    def __init__(self, slope: float) -> None:
-        self.slope = slope
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other)
-
-    def __hash__(self) -> int:
-        return 0
-
-    def __call__(self, z: Any) -> Any:
-        return z if z > 0 else self.slope * z
 
 
 @dataclass
