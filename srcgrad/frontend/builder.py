@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from typing import Any
 
@@ -13,11 +14,13 @@ from ..ir.expressions import Array, Axis, Call, Const, Expr, Load
 from ..ir.nodes import (
     Alloc,
     CopyTo,
+    For,
     NewAxis,
     Pick,
     Reshape,
     Run,
     Split,
+    Stmt,
     Store,
     Subscript,
     Transpose,
@@ -25,7 +28,7 @@ from ..ir.nodes import (
     split_dims,
 )
 from ..ir.types import ScalarType
-from ..ir.walk import subexpressions
+from ..ir.walk import statements, subexpressions
 from .array_values import ArrayValue, follows_order, has_whole_rows, lies_in_order, run_of, whole
 from .joined_numbers import types_of
 from .known_memory import KnownMemory
@@ -48,6 +51,7 @@ class Builder(KnownMemory):
         self.wraps = False  # arrays are rolled by reading around their ends
         self.again = False  # see `options.Options`
         self.made_at_entry: set[str] = set()  # arrays that are made in the prologue
+        self.indices_at_entry: set[str] = set()  # of loops in it
         self.handed_in: set[str] = set()  # parameters for what the function finds outside
         self.handed_in_order: set[str] = set()  # of these, arrays in C order
         self.random_states: dict[Any, Any] = {}  # generators of random numbers, from the entry on
@@ -75,12 +79,27 @@ class Builder(KnownMemory):
         self.common_lengths |= early
         self.conformed |= conformed
         self.names.taken |= {var.name for var in self.known_at_entry} | {array.name for array in views}
-        self.names.taken |= self.made_at_entry | self.handed_in
+        self.names.taken |= self.made_at_entry | self.handed_in | self.indices_at_entry
+        self.names.indices |= self.indices_at_entry
+        rows = {array.name for array in self.rows_at_entry.values()}
+        self.roots |= {name: name for name in rows}
+        self.contiguous |= rows
         self.roots |= {name: name for name in self.handed_in & self.parameters}
         self.contiguous |= self.handed_in_order
         self.pinned |= self.known_at_entry
         self.lower |= dict.fromkeys(self.known_at_entry, 0)
         self.roots |= {array.name: self.root(view.base) for array, view in views.items()}
+
+    @contextmanager
+    def in_prologue(self) -> Iterator[None]:
+        """Statements go to the prologue: they need nothing but the arguments, and stay whatever else is undone."""
+        before, block = set(self.names.taken), list[Stmt]()
+        with self.nested(block):
+            yield
+        self.prologue += block
+        made = self.names.taken - before
+        self.indices_at_entry |= {stmt.index.name for stmt in statements(tuple(block)) if isinstance(stmt, For)}
+        self.made_at_entry |= made - self.indices_at_entry
 
     # ---------------------------------------------------------------------------------------------- arrays
 

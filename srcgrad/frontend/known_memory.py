@@ -50,6 +50,7 @@ class KnownMemory(KnownLengths):
         self.fields = ItemFields()
         self.in_unnamed: set[str] = set()  # memory of the items of lists that comprehensions make
         self.never_early: frozenset[str] = frozenset()  # arguments that turned out to be written
+        self.rows_at_entry: dict[tuple[Array, ...], Array] = {}  # copies of arguments that are never written
         self.written: set[str] = set()
         self.changed_in_loop: set[str] = set()  # of these, by the innermost loop
         self.types: dict[str, Any] = {}  # of memory, by name: the types on different paths (see `joined_numbers`)
@@ -91,6 +92,9 @@ class KnownMemory(KnownLengths):
         self.changes[root] = self.changes.get(root, 0) + 1
         if any(isinstance(s, View) and self.root(s.base) == root for s in self.prologue):
             raise WrittenAfterAll(root)
+        for given, rows in self.rows_at_entry.items():
+            if root == rows.name or any(root == array.name for array in given):
+                raise WrittenAfterAll(given[0].name if root == rows.name else root)
         self.conformed = {key: view for key, view in self.conformed.items() if self.root(view) != root}
 
     def note_write(self, array: Array, in_place: bool = True) -> None:

@@ -20,6 +20,7 @@ from .. import identities, one_of, unpacking
 from ..array_values import ArrayValue, remap, whole
 from ..joined_numbers import types_of_any
 from ..lists import lists_as_arrays
+from ..lists.rows_at_entry import rows_at_entry
 from ..values import Scalar, Static, TupleValue
 
 if TYPE_CHECKING:
@@ -83,7 +84,11 @@ class Rows:
         ):
             raise UnsupportedError("the items of a loop are of several shapes, or stay where they are")
         build.copied.append(affine.product((affine.integer(len(items)), *dims)))
-        own = self.stored(items)
+        own = rows_at_entry(self.interpreter, items)
+        if own is None:
+            own = self.stored(items)
+        else:
+            self.held.append(own)
         rows: Array = own.element.array  # type: ignore[attr-defined]
         for load in (load for item in items for load in loads(item.element)):
             build.twin(rows, load.array)

@@ -23,6 +23,7 @@ from ..array_values import ArrayValue, whole
 from ..calls.recursion import NotYetKnown
 from ..joined_numbers import types_of_any
 from ..lists import list_rows, lists, lists_as_arrays
+from ..lists.rows_at_entry import rows_at_entry
 from ..numpy import indexing
 from ..values import ChosenObject, OneOf, Scalar, Slice, Static, TupleValue, constant, new_list, static_int
 from . import dicts, records
@@ -77,10 +78,13 @@ def _is_table(owner: TupleValue) -> bool:
     return owner.kind is list and owner.identity is not None and numbers and len({len(row) for row in rows} - {0}) == 1
 
 
-def _copy_of_item(interpreter: Interpreter, owner: TupleValue, place: Scalar) -> ArrayValue:
-    """One of several arrays: a copy, which is not read any more once any of them, or it, is written."""
+def _one_of_arrays(interpreter: Interpreter, owner: TupleValue, place: Scalar) -> Any:
+    """One of several arrays: a row of all, or a copy, which is not read any more once any of them is written."""
     build = interpreter.build
     number = Scalar(cast(place.expr, INT64), place.weak)  # True is the second, not a mask
+    rows = rows_at_entry(interpreter, owner.items)
+    if rows is not None:
+        return indexing.subscript(build, rows, [number])
     picked = indexing.subscript(build, lists_as_arrays.as_array(interpreter, owner), [number])
     copy = build.materialize(picked, "item", copy=True)
     for item in owner.items:
@@ -125,7 +129,7 @@ def item(interpreter: Interpreter, owner: TupleValue, at: Any, for_attributes: b
         if isinstance(at, Scalar) and _are_alike(owner.items) and _are_of_one_shape(interpreter, owner.items):
             if _are_its_own(interpreter, owner):
                 return lists.subscripted(interpreter, lists.in_rows(interpreter, "items", owner), at)
-            return _copy_of_item(interpreter, owner, at)
+            return _one_of_arrays(interpreter, owner, at)
         if isinstance(at, Scalar) and owner.items and all(map(one_of.is_option, owner.items)):
             return OneOf(Scalar(_place_in(interpreter, owner, at), weak=True), owner.items)
         if isinstance(at, Scalar) and _are_alike_and_stay(owner.items):
