@@ -194,3 +194,35 @@ def test_tuples_are_compared_item_by_item() -> None:
     for x in (X, np.full(4, 0.3), np.array([0.3, 0.2, 0.3, np.nan])):
         np.testing.assert_allclose(f(x, 4), tuples_in_order(x, 4), rtol=1e-13)
     check_grad(f, X, 4)
+
+
+def written_after_append(x):
+    steps, y = deque(), x[:2].copy()
+    for i in range(len(x)):
+        steps.append(y)
+        y[0] = y[0] + x[i]
+    return np.sum(steps[0])
+
+
+def written_after_push(x):
+    heap, y = [], x[:2].copy()
+    for i in range(len(x)):
+        heapq.heappush(heap, (x[i], y))
+        y[0] = y[0] + x[i]
+    return np.sum(heapq.heappop(heap)[1])
+
+
+def read_by_places(x):
+    rows, y = [], x[:2].copy()
+    for i in range(len(x)):
+        rows.append(y)
+        y[0] = y[0] + x[i]
+    turned = [rows[len(x) - 1 - k] for k in range(len(x))]
+    return np.sum(turned[0])
+
+
+@pytest.mark.parametrize("function", [written_after_append, written_after_push, read_by_places])
+def test_arrays_that_are_written_later(function: Callable[..., Any]) -> None:
+    """Python's containers hold the array itself: to compute with what it was is refused."""
+    with pytest.raises(UnsupportedError, match="may or may not be the array that was written"):
+        grad(function, jit=False)(X)

@@ -20,6 +20,7 @@ from ..ir import affine
 from ..ir.expressions import BOOL, INT64, Call, Const, Expr, both, either, negated, select
 from ..ir.nodes import If, Raise
 from ..ir.walk import is_constant
+from ..rules.compositions import lists_by_place
 from . import identities, known_values, one_of, operators, optional
 from .arithmetic import cast, elementwise
 from .array_values import ArrayValue
@@ -126,7 +127,8 @@ def _is_one(interpreter: Interpreter, x: Any, y: Any) -> bool:
     if x is y or (both[0] is not None and both[0] is both[1]):
         return True
     are_items = interpreter.given_away.keys() >= set(both)  # of lists of run-time length, which are read anew each time
-    if None in both or are_items or interpreter.one_of_several.issuperset(both):
+    are_made_anew = any(lists_by_place.is_one(getattr(value, "kind", None)) for value in (x, y))
+    if None in both or are_items or are_made_anew or interpreter.one_of_several.issuperset(both):
         interpreter.build.refuse(
             "whether these are one object is not known here", "compare what is in them, or their places in a list"
         )

@@ -302,6 +302,7 @@ def index_items(interpreter: Interpreter, node: ast.expr) -> list[Any]:
 
 def _as_index(interpreter: Interpreter, part: Any) -> Any:
     """A list of run-time length is an array where it is an index."""
+    part = lists_as_arrays.items_at_place(interpreter, part)
     return lists_as_arrays.as_values(interpreter, part) if isinstance(part, Items) else part
 
 

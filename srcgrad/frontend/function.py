@@ -32,7 +32,7 @@ from ..ir.types import (
 )
 from ..ir.walk import always_raises, statements, targets, variables
 from ..ir.walk import expressions as expressions_of
-from ..rules.compositions import deques, iterators
+from ..rules.compositions import deques, iterators, lists_by_place
 from ..rules.device import RESERVED as RESERVED_ON_DEVICE
 from . import one_of, optional, types_that_decide, unpacking
 from .arguments import parameter, type_of
@@ -109,7 +109,7 @@ def interpret(function: Callable[..., Any], kind: str, types: Any, cotangents: A
         except (OtherNumbers, Shared) as found:
             fields.learn(found)
         except SrcgradError as found:
-            if fields.helps(job.build.fields, found):
+            if fields.helps(job.build.fields, found) or chosen.lists_grow_apart():
                 continue
             if problem is not None or not job.build.whole:
                 raise problem or found from None
@@ -359,6 +359,9 @@ class _Job:
             case TupleValue(kind=kind) if deques.is_one(kind):
                 build.span = self.interpreter.ended_at
                 build.refuse("a deque as a result is not supported", "return a list:  list(q)")
+            case TupleValue(kind=kind) if lists_by_place.are_several(kind) or lists_by_place.is_one(kind):
+                build.span = self.interpreter.ended_at
+                build.refuse("lists that grew at run-time places are no result", "return what is in them:  list(ys[k])")
             case TupleValue(kind=kind) if iterators.is_one(kind):
                 build.span = self.interpreter.ended_at
                 build.refuse("an iterator as a result is not supported", "return a list:  list(it)")

@@ -112,6 +112,7 @@ class Interpreter:
         self.close_loop: Callable[[], None] | None = None  # at the end of the innermost one's body
         self.none_ahead: list[tuple[Frame, dict[str, Any]]] = []  # the names that are None ahead of each loop around
         self.list_heads: list[dict[object, Any]] = []  # the lists that were there ahead of each loop around
+        self.empty_lists: dict[object, Span] = {}  # lists of empty lists, by where they were made
         self.branch_envs: tuple[dict[str, Any], ...] = ()
         self.branch_parts: tuple[list[Any], ...] = ()
         self.branch_stale: tuple[dict[str, Any], ...] = ()  # see `Builder.stale`

@@ -44,7 +44,8 @@ def call_composition(interpreter: Interpreter, function: Any, args: list[Any], k
     lazy = {n: v for n, v in bound.items() if n in once and isinstance(v, ArrayValue)}
     settled = settle_arguments(interpreter, {n: v for n, v in bound.items() if n not in lazy})
     frame = Frame(source, function, settled | lazy, is_composition=True)
-    around, interpreter.build.in_composition = interpreter.build.in_composition, True
+    around = interpreter.build.in_composition
+    interpreter.build.in_composition = function.__module__ not in compositions.OF_PYTHON
     try:
         return interpreter.enter(frame, source.node)
     finally:

@@ -49,11 +49,19 @@ class InPlace(Exception):
 
 @dataclass
 class Chosen:
-    """Which functions are functions of their own, as far as earlier tries have taught."""
+    """Which functions are functions of their own, and which lists grow where a run says: what earlier tries taught."""
 
     own: set[Key] = field(default_factory=set)
     large: set[Key] = field(default_factory=set)  # of these, those that do not call themselves
     in_place: set[Key] = field(default_factory=set)
+    grown_apart: set[Span] = field(default_factory=set)  # places of  [[] for _ in range(n)]
+    refused_lists: set[Span] = field(default_factory=set)  # and of those that would have had to be such ones
+
+    def lists_grow_apart(self) -> bool:
+        """Is it worth another try, with lists of which a run says which one grows?"""
+        found = self.refused_lists - self.grown_apart
+        self.grown_apart |= found
+        return bool(found)
 
     def learn(self, found: OwnFunction | InPlace) -> None:
         if isinstance(found, InPlace):

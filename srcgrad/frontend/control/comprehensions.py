@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 from ...ir import affine
 from ...ir.expressions import INT64, Call, Const, Expr, Var
 from ...ir.nodes import Stmt
+from ...rules.compositions import lists_by_place
 from .. import assignment, binding, expressions, identities, operators, unpacking
 from ..array_values import ArrayValue, whole
 from ..calls import calls_in_place
 from ..calls.frames import Frame
-from ..lists import filled_lists, lists
+from ..lists import filled_lists, lists, lists_as_arrays
 from ..lists.filled_lists import AtRunTime
 from ..lists.run_over import RunOver
 from ..objects import changes, dicts, records, sets
@@ -47,14 +48,23 @@ def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorEx
         return _in_place(interpreter, node)
     first = node.generators[0]
     over = unpacking.run_over_by_loop(interpreter, expressions.evaluate(interpreter, first.iter))
-    over = generators.of_object(interpreter, over)
+    over = generators.of_object(interpreter, lists_as_arrays.items_at_place(interpreter, over))
     generators.check_taken(interpreter, node, over)
     items = _known_items(interpreter, over)
+    lists_at = interpreter.frame.source.span(node) if _is_of_empty_lists(node) else None
+    chosen = interpreter.callees.chosen
+    if lists_at in chosen.grown_apart:
+        return interpreter.call_composition(lists_by_place.lists_of, [over], {})
+    if lists_at is not None and items is None:
+        chosen.refused_lists.add(lists_at)
     if items is not None:
         saved = save(interpreter)
         try:
             with _names_of_its_own(interpreter):
-                return new_list(_unrolled(interpreter, node, 0, items))
+                made = new_list(_unrolled(interpreter, node, 0, items))
+            if lists_at is not None:
+                interpreter.empty_lists[made.identity] = lists_at
+            return made
         except AtRunTime:
             restore(interpreter, saved)
             return _grown(interpreter, node, over)
@@ -68,6 +78,14 @@ def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorEx
     except AtRunTime:  # what it calls changes a list: a loop like any other
         restore(interpreter, saved)
         return _grown(interpreter, node, over)
+
+
+def _is_of_empty_lists(node: ast.ListComp | ast.GeneratorExp) -> bool:
+    """[[] for _ in range(n)]"""
+    match node:
+        case ast.ListComp(elt=ast.List(elts=[]), generators=[ast.comprehension(ifs=[])]):
+            return True
+    return False
 
 
 @expressions.evaluates(ast.GeneratorExp)

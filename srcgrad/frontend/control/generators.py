@@ -26,6 +26,7 @@ from ...rules.compositions import iterators as iterators_of_ours
 from .. import identities
 from ..array_values import ArrayValue
 from ..calls.frames import Frame
+from ..lists import lists_as_arrays
 from ..objects import special_methods
 from ..syntax import flow, liveness, syntax
 from ..syntax.source import Source, located
@@ -213,7 +214,7 @@ def of_objects(interpreter: Interpreter, function: Any, args: list[Any]) -> list
     is_enumerate = isinstance(function, Static) and function.value is enumerate
     if not (args and (takes_all(function) or is_enumerate)) or (len(args) > 1 and function.value in (max, min)):
         return args
-    first = of_object(interpreter, args[0])
+    first = of_object(interpreter, args[0] if is_enumerate else lists_as_arrays.items_at_place(interpreter, args[0]))
     return args if is_enumerate and not is_one(first) else [first, *args[1:]]
 
 

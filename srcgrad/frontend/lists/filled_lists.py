@@ -80,6 +80,7 @@ def filled(interpreter: Interpreter, name: str, count: Expr, element: Callable[[
         if isinstance(value, Scalar):
             build.emit(Store(out, (index,), value.expr))
         elif isinstance(value, ArrayValue):
+            build.check_fresh(value.element)
             value = common_lengths.with_lengths(build, value, row.dims)
             build.each(row.dims, lambda i: Store(out, (index, *i), value.at(i)))
         else:

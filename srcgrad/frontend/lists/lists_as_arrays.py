@@ -13,7 +13,7 @@ import numpy as np
 from ...ir import affine
 from ...ir.expressions import Const, Load
 from ...ir.types import ScalarType
-from ...rules.compositions import deques
+from ...rules.compositions import deques, lists_by_place
 from .. import optional
 from ..arithmetic import cast_value
 from ..array_values import ArrayValue, axes, whole
@@ -33,12 +33,20 @@ def array_of_items(interpreter: Interpreter, value: Items) -> ArrayValue:
     return ArrayValue(dims, Load(value.rows, axes(len(dims))), types=types)
 
 
+def items_at_place(interpreter: Interpreter, value: Any) -> Any:
+    """What is in one of several lists of which a run says which one grows; anything else as it is."""
+    if isinstance(value, TupleValue) and lists_by_place.is_one(value.kind):
+        return interpreter.call_composition(lists_by_place.items_of, [value], {})
+    return value
+
+
 def as_values(interpreter: Interpreter, value: Any) -> Any:
     """What NumPy makes of an argument: lists of run-time length are arrays to it, and nothing may be None."""
     if optional.is_optional(value):
         value = optional.unless_none(interpreter.build, value, optional.IN_NUMPY)
     if isinstance(value, TupleValue) and deques.is_one(value.kind):
         return as_values(interpreter, interpreter.call_composition(deques.items_of, [value], {}))
+    value = items_at_place(interpreter, value)
     if isinstance(value, Items):
         value = lists_of_none.all_set(interpreter, value)
         inner = value.inner

@@ -143,6 +143,8 @@ def item(interpreter: Interpreter, owner: TupleValue, at: Any, for_attributes: b
                 interpreter.build.refuse(*OF_OBJECTS)
             return ChosenObject(owner.items, _place_in(interpreter, owner, at))
         _refuse_growing(interpreter, owner)
+        if owner.identity in interpreter.empty_lists:
+            interpreter.callees.chosen.refused_lists.add(interpreter.empty_lists[owner.identity])
         if not owner.items:
             interpreter.build.refuse("index out of range: there are no items", error=IndexArgumentError)
         return interpreter.build.refuse(

@@ -25,6 +25,7 @@ IN_ANY_ORDER = registry.IN_ANY_ORDER
 OBJECTS = registry.OBJECTS
 DRAWS = registry.DRAWS
 PYTHON = registry.PYTHON
+OF_PYTHON = registry.OF_PYTHON
 ROUTINES = registry.ROUTINES
 SEARCHES = registry.SEARCHES
 
@@ -47,6 +48,7 @@ __all__ = [
     "IN_ANY_ORDER",
     "METHODS",
     "OBJECTS",
+    "OF_PYTHON",
     "PYTHON",
     "ROUTINES",
     "SEARCHES",

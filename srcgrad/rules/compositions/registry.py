@@ -10,6 +10,7 @@ COMPOSITIONS: dict[Any, Composition] = {}
 METHODS: dict[str, Composition] = {}
 DRAWS: dict[str, Composition] = {}
 PYTHON: dict[Any, Composition] = {}
+OF_PYTHON: set[str] = set()  # modules of these: what they are given, and hold, is the user's own array, and no copy
 SEARCHES: dict[str, Composition] = {}
 ROUTINES: dict[Any, Composition] = {}
 IN_ANY_ORDER: set[Any] = set()  # functions whose results lie in memory in another order than C
@@ -41,6 +42,7 @@ def python_means(function: Any) -> Callable[[Composition], Composition]:
 
     def register(composition: Composition) -> Composition:
         PYTHON[function] = composition
+        OF_PYTHON.add(composition.__module__)
         return composition
 
     return register
