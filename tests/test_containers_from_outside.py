@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections import ChainMap, UserDict, UserList, deque
+from collections import ChainMap, OrderedDict, UserDict, UserList, deque
 from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
 
@@ -44,6 +44,7 @@ class Table(MutableMapping):
 
 TABLE = Table()
 HELD: dict[str, Any] = {}
+ORDERED: OrderedDict[str, Any] = OrderedDict()
 VIEW = types.MappingProxyType(HELD)
 USERS: UserDict[str, Any] = UserDict()
 CHAIN: ChainMap[str, Any] = ChainMap({})
@@ -54,7 +55,7 @@ NUMBERS: set[int] = set()
 
 @pytest.fixture(autouse=True)
 def filled() -> None:
-    for table in TABLE, HELD, USERS, CHAIN:
+    for table in TABLE, HELD, USERS, CHAIN, ORDERED:
         table.clear()  # type: ignore[attr-defined]
         table.update(scale=2.0, weights=np.array([1.0, 3.0]), count=3, way="up")
     LIST[:] = [2.0, 3.0]
@@ -65,7 +66,7 @@ def filled() -> None:
 
 
 def change() -> None:
-    for table in TABLE, HELD, USERS, CHAIN:
+    for table in TABLE, HELD, USERS, CHAIN, ORDERED:
         table.update(scale=5.0, weights=np.array([2.0, 7.0]), count=4, way="down")
         table["more"] = 1.0
     LIST[:] = [5.0, 4.0, 1.0]
@@ -183,7 +184,15 @@ def whether_there_is_any(x):
     return np.sum(x if TABLE else x**2) * (1.0 if not LIST else 2.0)
 
 
+def of_an_ordered_dict(x):
+    total = 0.0
+    for name, value in ORDERED.items():
+        total = total * 1.5 + (np.sum(value * x) if name != "way" else len(ORDERED) * len(value))
+    return total * (1.0 if "scale" in ORDERED else 2.0)
+
+
 FUNCTIONS = [
+    of_an_ordered_dict,
     a_float, another_spelling, an_array, a_count, a_text, its_length, its_names, whether_it_is_there, whether_it_is_not,
     over_its_names, over_its_items, its_values, one_or_another, of_a_view, of_a_user_dict, of_a_chain, as_a_dict,
     by_name, compared, of_a_user_list, over_a_list, of_a_queue, of_a_set, whether_there_is_any,

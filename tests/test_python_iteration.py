@@ -786,7 +786,27 @@ def pairs_with_rows_of_one_row_that_is_written(x):
     return sum([row.sum() * _written(y) * v for row, v in zip(np.broadcast_to(y, (3, 4)), y)])
 
 
+def items_of_its_pairs_change(x):
+    a, b = [x[0], 1.0], [x[1], x[2]]
+    total, pairs = 0.0, [(a, b), (b, a), (a, b)]
+    for first, second in pairs:
+        first[0] += second[1] * first[0]
+        second[1] = 2.0 * second[1]
+        total = 2.0 * total + first[0]
+    return total
+
+
+def its_pairs_are_others(x):
+    a, b = [x[0], 1.0], [x[1], x[2]]
+    pairs = [(a, b), (b, a), (a, b)]
+    for first, second in pairs:
+        first[0] += second[1] * first[0]
+        pairs[2] = (b, b)
+    return a[0] + b[0]
+
+
 RIGHT = [
+    items_of_its_pairs_change,
     all_of_a_shorter_list,
     log_of_calls,
     appends_in_a_comprehension,
@@ -811,6 +831,7 @@ RIGHT = [
     left_over_of_all,
 ]
 REFUSED = [
+    its_pairs_are_others,
     sorted_items_that_are_written,
     while_that_pops,
     rest_of_what_is_written,

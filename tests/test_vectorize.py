@@ -56,8 +56,25 @@ def of_one_type_on_both_paths(x, w):
     return np.vectorize(lambda v, w: 0.0 if v < 1.0 else v * w)(x, w)
 
 
+class Line:
+    def __init__(self, weights, slope):
+        self.weights = weights
+        self.slope = slope
+
+    def __call__(self, v):
+        return self.slope * np.sin(v) + self.weights[0] * v if v > 1.0 else v
+
+
+def an_object(x, w):
+    line = Line(w, 2.0)
+    f = np.vectorize(line)
+    line.slope = 3.0
+    return f(x * w)
+
+
 FUNCTIONS = [
-    two_results, one_of_two, two_of_a_matrix, two_of_numbers, by_name, by_name_of_a_global, of_one_type_on_both_paths,
+    an_object, two_results, one_of_two, two_of_a_matrix, two_of_numbers, by_name, by_name_of_a_global,
+    of_one_type_on_both_paths,
 ]  # fmt: skip
 
 

@@ -6,6 +6,7 @@ x * w[:, None]   →   ArrayValue(dims=(n, m), element=mul(x[#0, #1], w[#0]))   
 from __future__ import annotations
 
 import ast
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -378,8 +379,8 @@ def constant(value: Any) -> Any:
         return Slice(*(None if part is None else constant(part) for part in (value.start, value.stop, value.step)))
     if type(value) in (set, frozenset):
         return new_set(value, type(value), outside=True)
-    if type(value) is dict:
-        return TupleValue(tuple(constant(item) for item in value.values()), DictKind(tuple(value)))
+    if type(value) in (dict, OrderedDict):
+        return TupleValue(tuple(constant(item) for item in value.values()), DictKind(tuple(value), type(value)))
     return Static(value)
 
 

@@ -440,7 +440,7 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
         if known_values.is_known(owner) and all(map(known_values.is_known, args)):
             return constant(getattr(known_values.plain(owner), name)(*map(known_values.plain, args)))
         return call_composition(interpreter, compositions.SEARCHES[name], [owner, *args], kwargs)
-    if isinstance(owner, TupleValue):
+    if isinstance(owner, TupleValue) and name != ".vectorized":  # (an object that is called for each number)
         if records.is_dict(owner):
             return dicts.method(interpreter, owner, name, args, kwargs)
         if hasattr(owner.kind, "_fields") and name in ("_asdict", "_replace"):
@@ -453,7 +453,7 @@ def call_method(interpreter: Interpreter, owner: Any, name: str, args: list[Any]
         place = call_method(interpreter, owner, "index", args, kwargs)
         list_methods.method(interpreter, identities.now(interpreter, owner), "pop", [place])
         return NONE
-    if isinstance(owner, (TupleValue, Items)):
+    if isinstance(owner, (TupleValue, Items)) and name != ".vectorized":
         return list_methods.method(interpreter, owner, name, args, kwargs)
     if isinstance(owner, RandomSource):
         return drawn(interpreter, owner, name, args, kwargs)

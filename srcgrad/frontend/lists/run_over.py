@@ -82,8 +82,11 @@ def _differs(source: _Source, after: Any, position: int | None) -> bool:
 
 
 def _is_same(item: Any, other: Any) -> bool:
-    """A list or an object in the list is what it is by then."""
+    """A list or an object in the list, or in a tuple in it, is what it is by then."""
     identity = getattr(item, "identity", None)
+    if identity is None and isinstance(item, TupleValue) and isinstance(other, TupleValue):
+        are_alike = item.kind == other.kind and len(item.items) == len(other.items) and other.identity is None
+        return are_alike and all(map(_is_same, item.items, other.items))
     return identity is getattr(other, "identity", None) if identity is not None else item == other
 
 
