@@ -137,8 +137,23 @@ def from_items(x):
     return np.fromiter((x[i] * x[j] for i in range(4) for j in range(i)), float, 4) * np.fromiter([v for v in x], float)
 
 
+def quasi_newton(x):
+    steps, changes = deque(maxlen=2), deque(maxlen=2)
+    for k in range(len(x)):
+        q, factors = x * x * (k + 1.0), []
+        for s, y in zip(reversed(steps), reversed(changes)):
+            factors.append(s.dot(q) / y.dot(y))
+            q = q - factors[-1] * y
+        for i, (s, f) in enumerate(zip(steps, reversed(factors))):
+            q = q + s * f * (i + 1)
+        steps.append(0.3 * q)
+        changes.append(q + x)
+    return q * sum(map(np.sum, steps))
+
+
 EVERY = [
     moving_mean,
+    quasi_newton,
     breadth_first,
     recursive_filter,
     both_ends,
@@ -150,6 +165,19 @@ EVERY = [
     as_long_as,
     from_items,
 ]
+
+
+def longer_meanwhile(x):
+    queue, s = deque(x, maxlen=4), 0.0
+    for v, w in zip(queue, x):
+        queue.append(v)
+        s += v * w
+    return s
+
+
+def test_what_is_gone_through_stays() -> None:
+    with pytest.raises(UnsupportedError, match="a loop changes the list or dict that it runs over"):
+        grad(longer_meanwhile, jit=False)(X)
 
 
 @pytest.mark.parametrize("function", EVERY, ids=lambda f: f.__name__)

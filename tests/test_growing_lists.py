@@ -398,7 +398,25 @@ def until_it_is_long_or_empty(x: Any) -> Any:
     return s * 3.0 if s > 0.0 and stack else s
 
 
-@pytest.mark.parametrize("function", [a_queue, the_last_few, a_queue_of_tuples, until_it_is_long_or_empty])
+def two_by_their_places(x: Any) -> Any:
+    """Ahead of the loop both are empty, and what is in one is learnt before what is in the other."""
+    steps, changes = [], []
+    for k in range(len(x)):
+        q = x * (k + 1.0)
+        for i in range(len(steps)):
+            q = q + steps[i] * changes[i]
+        steps.append(q * 0.2)
+        changes.append(q - x * x)
+        if len(steps) > 2:
+            steps.pop(0)
+            changes.pop(0)
+    return q
+
+
+QUEUES = [a_queue, the_last_few, a_queue_of_tuples, until_it_is_long_or_empty, two_by_their_places]
+
+
+@pytest.mark.parametrize("function", QUEUES)
 def test_queues(function: Any) -> None:
     f = grad(function, jit=False)
     check_value_and_grad(f, X, rtol=1e-14)

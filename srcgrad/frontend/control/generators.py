@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...rules import compositions
+from ...rules.compositions import deques
 from ...rules.compositions import iterators as iterators_of_ours
 from .. import identities
 from ..array_values import ArrayValue
@@ -44,6 +45,7 @@ ENDLESS = {
 }
 TAKE_SOME = ("zip", "map", "islice")  # of what has no end, too (see `endless`)
 MOST = 24  # generators that take from one another
+IN_TURN = (zip, map, filter, enumerate, reversed)
 TAKERS = (list, tuple, sum, max, min, sorted, math.fsum, math.prod)  # these go through all of it, and have no say in it
 
 
@@ -210,12 +212,21 @@ def of_object(interpreter: Interpreter, value: Any) -> Any:
 
 
 def of_objects(interpreter: Interpreter, function: Any, args: list[Any]) -> list[Any]:
-    """What objects are to who goes through all of an argument, or through a generator: enumerate(tree)."""
-    is_enumerate = isinstance(function, Static) and function.value is enumerate
-    if not (args and (takes_all(function) or is_enumerate)) or (len(args) > 1 and function.value in (max, min)):
+    """What objects are to who goes through all of an argument, or through several in turn: zip(tree, queue)."""
+    called = function.value if isinstance(function, Static) else None
+    if any(called is taker for taker in IN_TURN):
+        first = 1 if called in (map, filter) else 0
+        return [*args[:first], *(_in_turn(interpreter, called, value) for value in args[first:])]
+    if not (args and takes_all(function)) or (len(args) > 1 and called in (max, min)):
         return args
-    first = of_object(interpreter, args[0] if is_enumerate else lists_as_arrays.items_at_place(interpreter, args[0]))
-    return args if is_enumerate and not is_one(first) else [first, *args[1:]]
+    return [of_object(interpreter, lists_as_arrays.items_at_place(interpreter, args[0])), *args[1:]]
+
+
+def _in_turn(interpreter: Interpreter, called: Any, value: Any) -> Any:
+    if called is reversed and not (isinstance(value, TupleValue) and deques.is_one(value.kind)):
+        return value  # a class says by another method what that is
+    given = of_object(interpreter, value)
+    return value if is_one(given) and called is not enumerate else given
 
 
 def for_loop(interpreter: Interpreter, node: ast.For, made: Generator) -> None:

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from .. import expressions, identities
-from ..control import iterators
-from ..objects import records
+from ..control import generators, iterators
+from ..control.attempts import restore, save
+from ..objects import records, special_methods
 from ..values import Items, TupleValue
 
 if TYPE_CHECKING:
@@ -90,11 +91,23 @@ def _is_same(item: Any, other: Any) -> bool:
     return identity is getattr(other, "identity", None) if identity is not None else item == other
 
 
+def _gone_through(interpreter: Interpreter, value: Any) -> Any:
+    """Of an object with `__iter__`, the list that it gives."""
+    if special_methods.own(value, "__iter__") is None:
+        return value
+    saved = save(interpreter)
+    try:
+        return generators.of_object(interpreter, value)
+    finally:
+        restore(interpreter, saved)
+
+
 def _named(interpreter: Interpreter, iterable: ast.expr) -> Iterator[_Source]:
     match iterable:
         case ast.Call(func=ast.Name(id=called) | ast.Attribute(attr=called), args=args) if called in LAZY:
             for source in (source for arg in args for source in _named(interpreter, arg)):
-                yield replace(source, is_turned=source.is_turned != (called == "reversed"))
+                value = _gone_through(interpreter, source.value)
+                yield replace(source, value=value, is_turned=source.is_turned != (called == "reversed"))
         case ast.Call(func=ast.Attribute(value=owner, attr="keys" | "values" | "items" as called), args=[]):
             for source in _named(interpreter, owner):
                 yield replace(source, has_values=called != "keys")

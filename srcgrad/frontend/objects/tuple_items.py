@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ...arguments import is_simple_object
 from ...errors import ArgumentError, IndexArgumentError, place
@@ -146,17 +146,20 @@ def item(interpreter: Interpreter, owner: TupleValue, at: Any, for_attributes: b
         if owner.identity in interpreter.empty_lists:
             interpreter.callees.chosen.refused_lists.add(interpreter.empty_lists[owner.identity])
         if not owner.items:
-            interpreter.build.refuse("index out of range: there are no items", error=IndexArgumentError)
+            _refuse_place(interpreter, owner, "index out of range: there are no items")
         return interpreter.build.refuse(
             "a tuple or list is indexed by a number that is only known at run time", "use an array:  np.stack(items)"
         )
     if not -len(owner.items) <= number < len(owner.items):
-        what = f"index {number} is out of range for {len(owner.items)} items"
-        if owner.identity is not None and any(owner.identity in heads for heads in interpreter.list_heads):
-            interpreter.early_reads.append(IndexArgumentError(what, span=interpreter.build.span))
-            raise NotYetKnown  # the loop may yet turn out to make the list longer
-        return interpreter.build.refuse(what, error=IndexArgumentError)
+        _refuse_place(interpreter, owner, f"index {number} is out of range for {len(owner.items)} items")
     return owner.items[number]
+
+
+def _refuse_place(interpreter: Interpreter, owner: TupleValue, what: str) -> NoReturn:
+    if owner.identity is not None and any(owner.identity in heads for heads in interpreter.list_heads):
+        interpreter.early_reads.append(IndexArgumentError(what, span=interpreter.build.span))
+        raise NotYetKnown  # the loop may yet turn out to make the list longer
+    interpreter.build.refuse(what, error=IndexArgumentError)
 
 
 def _refuse_growing(interpreter: Interpreter, owner: TupleValue) -> None:
