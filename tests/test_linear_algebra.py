@@ -209,6 +209,46 @@ def test_qr_of_more_rows_than_columns(jit: bool) -> None:
     assert "mode='economic'" in str(caught.value).splitlines()[-1]
 
 
+def factors_of_a_square(a):
+    q, r = np.linalg.qr(a)
+    return np.sum(q * np.sin(r[..., : q.shape[-1]])) + np.sum(r**3)
+
+
+def eigenvalues_by_shifted_qr(a, steps):
+    h, one = a.copy(), np.eye(len(a))
+    for _ in range(steps):
+        shift = h[-1, -1]
+        q, r = np.linalg.qr(h - shift * one)
+        h = r @ q + shift * one
+    return np.sort(np.diag(h))
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_qr_with_a_last_pivot_of_zero(jit: bool) -> None:
+    """The last column of a square Q follows from the others, so that no inverse of the last pivot counts."""
+    rng = np.random.default_rng(3)
+    f = grad(factors_of_a_square, jit=jit)
+    for shape in (4, 4), (3, 5), (2, 3, 3):
+        regular = rng.normal(size=shape)
+        for pivot in 0.0, 1e-15, 1e-8:
+            a = regular.copy()
+            a[..., shape[-2] - 1] = pivot * a[..., shape[-2] - 1] + np.sum(a[..., : shape[-2] - 1], -1)
+            check_value_and_grad(f, a, at_once=jit)
+    exact = np.array([[2.0, 1.0, 0.0], [1.0, 3.0, 0.0], [4.0, 5.0, 0.0]])
+    assert np.linalg.qr(exact)[1][2, 2] == 0
+    check_value_and_grad(f, exact, at_once=jit)
+    check_value_and_grad(f, exact.astype(np.float32), rtol=1e-6, at_once=jit)
+
+
+def test_shifted_qr_has_the_derivatives_of_eigenvalues() -> None:
+    a = np.random.default_rng(0).normal(size=(5, 5))
+    a += a.T
+    v = np.arange(1.0, 6.0)
+    g = plain(eigenvalues_by_shifted_qr).backward(a, 200, v=v)
+    _, vectors = np.linalg.eigh(a)
+    np.testing.assert_allclose((g + g.T) / 2, (vectors * v) @ vectors.T, atol=1e-9)
+
+
 @pytest.mark.parametrize("jit", [False, True])
 def test_condition_of_singular_matrices_is_infinite(jit: bool) -> None:
     singular, regular = np.ones((3, 3)), np.diag([1.0, 2.0, 4.0])

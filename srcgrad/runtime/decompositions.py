@@ -115,32 +115,40 @@ def qr(q: Any, r: Any, a: Any) -> None:
 @on_stacks("MMMM")
 def qr_q_adjoint(a_b: Any, q: Any, r: Any, q_b: Any) -> None:
     if q.size:
-        share = q_b.copy()
-        _keep_orthogonal(share, q, product(q_b, q, True, False))
-        _add_qr_share(a_b, r, share)
+        if q.shape[0] > q.shape[1]:
+            share, middle = q_b.copy(), product(q_b, q, True, False)
+            _copy_down(middle)
+            add_to(share, product(conjugated(q), middle, False, False), -1.0)
+            _add_tall_share(a_b, r, share)
+        else:
+            middle = product(q, q_b, True, False)
+            _turn(a_b, q, r, middle)
+            _add_square_share(a_b, q, r, middle)
 
 
 @on_stacks("MMMM")
 def qr_r_adjoint(a_b: Any, q: Any, r: Any, r_b: Any) -> None:
-    """Columns on the right of a wide matrix follow from those on the left: Y = Q @ V"""
+    """Columns to the right of those that settle Q follow from them: V = Q.T.conj() @ A"""
     if q.size:
-        p = q.shape[1]
-        middle = product(_upper(r, p), _upper(r_b, p), False, True)
-        _copy_down(middle)
-        share = product(conjugated(q), middle, False, False)
-        if r.shape[1] > p:
-            v, v_b = turned(turned(r)[p:]), turned(turned(r_b)[p:])
-            q_b = conjugated(product(q, product(v, v_b, False, True), False, False))
-            add_to(share, q_b, 1.0)
-            _keep_orthogonal(share, q, product(q_b, q, True, False))
-            add_to(a_b[:, p:], product(conjugated(q), v_b, False, False), 1.0)
-        _add_qr_share(a_b, r, share)
+        if q.shape[0] > q.shape[1]:
+            middle = _of_upper(r, r_b)
+            _add_tall_share(a_b, r, product(conjugated(q), middle, False, False))
+        else:
+            k = q.shape[1] - 1
+            v, v_b = turned(turned(r)[k:]), turned(turned(r_b)[k:])
+            v_b[k, 0] = v_b[k, 0].real
+            middle = conjugated(product(v, v_b, False, True))
+            add_to(a_b[:, k:], product(conjugated(q), v_b, False, False), 1.0)
+            _turn(a_b, q, r, middle)
+            add_to(middle[:k, :k], _of_upper(turned(turned(r)[:k])[:k], turned(turned(r_b)[:k])[:k]), 1.0)
+            _add_square_share(a_b, q, r, middle)
 
 
 @linked
-def _keep_orthogonal(share: Any, q: Any, x: Any) -> None:
-    _copy_down(x)
-    add_to(share, product(conjugated(q), x, False, False), -1.0)
+def _of_upper(r: Any, r_b: Any) -> Any:
+    middle = product(_upper(r, r.shape[1]), _upper(r_b, r.shape[1]), False, True)
+    _copy_down(middle)
+    return middle
 
 
 @linked
@@ -154,13 +162,43 @@ def _copy_down(x: Any) -> None:
 
 
 @linked
-def _add_qr_share(a_b: Any, r: Any, share: Any) -> None:
-    """a_b += share @ inv(r).T, for the columns that r is square in"""
+def _add_tall_share(a_b: Any, r: Any, share: Any) -> None:
+    """a_b += share @ inv(r).T"""
     columns = turned(share)
     solve_triangle(columns, _upper(r, columns.shape[0]), False, False, False)
     for i in range(share.shape[0]):
         for j in range(share.shape[1]):
             a_b[i, j] += columns[j, i]
+
+
+@linked
+def _turn(a_b: Any, q: Any, r: Any, x: Any) -> None:
+    """x = what turns the columns of a square Q, of x = Q.T @ q_b: a matrix below the diagonal.
+
+    dQ = Q @ W with a skew Hermitian W, of which W @ R = Q.T.conj() @ dA says what is below the diagonal.  Its last row
+    ends ahead of the diagonal, and so the last column of Q follows from the others: nothing is divided by the last
+    pivot, which may be 0, but the phase of a complex column, which is such that the pivot is real.
+    """
+    k = q.shape[1] - 1
+    turning = (x[k, k] - conjugated(x[k, k])) / 2
+    phase = divided(turning, r[k, k].real, turning != 0)
+    for i in range(q.shape[0]):
+        a_b[i, k] += conjugated(q[i, k]) * phase
+        x[i, k] += conjugated(r[i, k] * phase)
+    for i in range(x.shape[0]):
+        for j in range(i):
+            x[i, j] -= conjugated(x[j, i])
+            x[j, i] = 0
+        x[i, i] = (x[i, i] - conjugated(x[i, i])) / 2
+
+
+@linked
+def _add_square_share(a_b: Any, q: Any, r: Any, x: Any) -> None:
+    """a_b += conj(q) @ x @ inv(r).T, for all columns of the square but the last, which gets nothing"""
+    k = q.shape[1] - 1
+    columns = turned(x)[:k]
+    solve_triangle(columns, _upper(r[:k], k), False, False, False)
+    add_to(a_b[:, :k], product(conjugated(q), columns, False, True), 1.0)
 
 
 @on_stacks("MVM")
