@@ -165,10 +165,37 @@ def functions_with_defaults(x, n):
     return z * i + product(x)
 
 
+def named_in_expressions(x, n):
+    """Arrays whose lengths only a run tells, as := names them: no iteration reads what the one before has named."""
+    s = 0.0
+    for i in range(n):
+        if len(above := np.flatnonzero(x > x[i])):
+            s += x[above].mean() * x[i]
+        if i > 0 and (less := x[x < x[i]]).size > 0 and not (k := i) > 2:
+            s += np.sum(less**2) * k
+        s += np.sum((y := x[x > 0.15]) * 2) * y[0] if not (m := x[i]) < 0.5 else m
+        while (z := x[x > 0.5 + 0.2 * s]).size > 1:
+            s += z.sum() + 0.1
+    return s
+
+
+def named_on_some_paths(x, n):
+    s, t = 0.0, x[0]
+    for i in range(n):
+        if x[i] > 0.35 and (u := x[i] * 2) > 1.5:
+            s += u
+        elif x[i] < 0.15:
+            s += u  # of an iteration before, or unbound
+        s += t if 0.25 < x[i] < (t := x[i] ** 2) + 0.5 else 0.5 * t
+        s += t if x[i] > 0.5 else (t := x[i] * 3)
+    return s
+
+
 SURE = [marched, downwards_and_inner]
 ALL = [
     *SURE, read_ahead_in_the_next, on_some_paths, goes_on, left_early, returns_early, caught, never, functions_of_them,
     functions_with_names_of_their_own, functions_that_read_what_a_comprehension_has_too, functions_with_defaults,
+    named_in_expressions, named_on_some_paths,
 ]  # fmt: skip
 
 

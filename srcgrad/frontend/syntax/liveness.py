@@ -141,24 +141,75 @@ def _statement(stmt: ast.stmt, live: Names) -> Names:
     match stmt:
         case ast.If(test=test, body=then, orelse=orelse):
             stmt.live_out = live  # type: ignore[attr-defined]
-            return _block(then, live) | _block(orelse, live) | _reads(test)
+            return _ahead_of_test(test, _block(then, live), _block(orelse, live))
         case ast.For(target=target, iter=over, body=body):
-            return _loop(stmt, body, live, _binds(target)) - (_binds(target) - live) | _reads(over)
+            return _ahead_of(over, _loop(stmt, body, live, _binds(target)) - (_binds(target) - live))
         case ast.While(test=test, body=body):
             return _loop(stmt, body, live | _reads(test), frozenset()) | _reads(test)
         case ast.Assign(targets=targets, value=value):
             bound = frozenset().union(*(_binds(target) for target in targets))
-            return (live - bound) | _reads(value, *targets)
+            return _ahead_of(value, (live - bound) | _reads(*targets))
         case ast.AugAssign(target=target, value=value):
-            return live | _reads(value, target) | _binds(target)
-        case ast.AnnAssign(target=target, value=value):
-            return (live - _binds(target)) | _reads(value, target)
+            return _ahead_of(value, live) | _reads(target) | _binds(target)
+        case ast.AnnAssign(target=target, value=ast.expr() as value):
+            return _ahead_of(value, (live - _binds(target)) | _reads(target))
+        case ast.Expr(value=value):
+            return _ahead_of(value, live)
         case ast.With(items=items, body=[]):  # which stands behind it by now
             bound = frozenset().union(*(_binds(item.optional_vars) for item in items if item.optional_vars))
             return (live - bound) | _reads(*(item.context_expr for item in items))
         case ast.FunctionDef(name=name, args=given, decorator_list=decorators):
             return (live - {name}) | _free_names(stmt) | _reads(given, *decorators)
     return live | _reads(stmt)
+
+
+def _ahead_of(node: ast.AST, live: Names) -> Names:
+    """The names that are read from an expression on, by those read after it: not what := surely binds in it."""
+    if not named_in(node):
+        return live | read_in(node)
+    surely: list[ast.expr] = []
+    perhaps: list[ast.expr] = []  # the expression may end ahead of each of these
+    match node:
+        case ast.NamedExpr(target=target, value=value):
+            return _ahead_of(value, live - {target.id})
+        case ast.IfExp(test=test, body=then, orelse=orelse):
+            return _ahead_of_test(test, _ahead_of(then, live), _ahead_of(orelse, live))
+        case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp() | ast.Lambda():
+            return live | read_in(node)
+        case ast.BoolOp(values=[first, *perhaps]):
+            surely = [first]
+        case ast.Compare(left=left, comparators=[second, *perhaps]):
+            surely = [left, second]
+        case ast.Dict(keys=keys, values=values):
+            surely = [part for pair in zip(keys, values, strict=True) for part in pair if part is not None]
+        case _:
+            return _ahead_of_all(below(node), live)
+    ahead = live
+    for part in reversed(perhaps):
+        ahead = live | _ahead_of(part, ahead)
+    return _ahead_of_all(surely, ahead)
+
+
+def _ahead_of_all(parts: Sequence[ast.AST], live: Names) -> Names:
+    for part in reversed(parts):
+        live = _ahead_of(part, live)
+    return live
+
+
+def _ahead_of_test(node: ast.expr, if_true: Names, if_false: Names) -> Names:
+    """The same of a test, by what is read where it is true, and where it is false."""
+    match node:
+        case ast.UnaryOp(op=ast.Not(), operand=test):
+            return _ahead_of_test(test, if_false, if_true)
+        case ast.BoolOp(op=ast.And(), values=values):
+            for test in reversed(values):
+                if_true = _ahead_of_test(test, if_true, if_false)
+            return if_true
+        case ast.BoolOp(op=ast.Or(), values=values):
+            for test in reversed(values):
+                if_false = _ahead_of_test(test, if_true, if_false)
+            return if_false
+    return _ahead_of(node, if_true | if_false)
 
 
 def _loop(stmt: ast.For | ast.While, body: Sequence[ast.stmt], after: Names, bound: Names) -> Names:
