@@ -157,6 +157,8 @@ FITS = {
         lambda x: -mp.log(mp.erfc(x)) / x, lambda x: x * mp.erfc(x) / mp.erf(x), mpf(0), mpf(6), bits(56, 28), 1)),
     "ERFC": ("erfc(x) = exp(-x*x) * (ERFC_FIRST + t*ERFC(t)) / (1 + 2*x), t = (x - 3) / (x + 3)", Fit(
         scaled_erfc, lambda t: 1 / scaled_erfc(t), mpf(-1), mpf("0.807"), bits(57, 28), 1)),
+    "INVERSE_CBRT": ("m**(-1/3) = INVERSE_CBRT(m - 1), the start of Newton's steps", Fit(
+        lambda f: 1 / mp.cbrt(1 + f), lambda f: mp.cbrt(1 + f), 1 / SQRT2 - 1, SQRT2 - 1, bits(17, 10))),
 }
 EXACT_TIMES_EXPONENT = {"float64": 42, "float32": 16}  # digits of a constant whose product with an exponent is exact
 CONSTANTS = {
@@ -165,6 +167,7 @@ CONSTANTS = {
     "INVERSE_LN10": ("1 / log(10)", lambda name: split(1 / mp.log(10), name)),
     "LOG10_2": ("log10(2)", lambda name: split(mp.log(2, 10), name, EXACT_TIMES_EXPONENT[name])),
     "HALF_PI": ("pi / 2", lambda name: split(mp.pi / 2, name, 0, 0, 0)),
+    "THREE_QUARTERS_PI": ("3 pi / 4", lambda name: split(3 * mp.pi / 4, name)),
 }
 # fmt: on
 

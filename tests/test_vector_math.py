@@ -44,6 +44,10 @@ FUNCTIONS: dict[str, tuple[tuple[float, float], tuple[float, ...]]] = {
     "sinh":   ((-711.0, 711.0), (0.3465735902799726, 1.0397207708399179, 710.4758600739439, 89.41599)),
     "cosh":   ((-711.0, 711.0), (0.3465735902799726, 1.0397207708399179, 710.4758600739439, 89.41599)),
     "tanh":   ((-22.0, 22.0), (0.1732867951399863, 18.714973875118524, 18.36, 9.01, 8.32)),
+    "arcsinh": ((-20.0, 20.0), (0.5**27, 0.5**13, 2.0**53, 2.0**24, 0.41, 1.7e308, 3.4e38)),
+    "arccosh": ((1.0, 20.0), (1.001, 1.25, 2.0, 2.0**53, 2.0**24, 1.7e308, 3.4e38)),
+    "arctanh": ((-1.0, 1.0), (0.5**27, 0.5**13, 0.17157287525380988, 1.0 - 2.0**-53, 1.5)),
+    "cbrt":   ((-10.0, 10.0), (8.0, math.sqrt(2), math.sqrt(0.125), 2.2250738585072014e-308, 5e-324, 1.4e-45)),
     "erf":    ((-6.5, 6.5), (5.92, 3.92, 0.5, 2.0)),
     "erfc":   ((-6.5, 27.5), (5.92, 3.92, 0.5, 2.0, 10.05, 26.543, 27.226)),
 }
@@ -167,8 +171,12 @@ def true_value(name: str, *xs: float) -> Any:
         return (mp.hypot if name == "hypot" else mp.atan2)(*map(mp.mpf, xs))
     if name == "erfc" and abs(xs[0]) > 40.0:  # nearer to 0 or 2 than half of what any float can tell; mpmath overflows
         return mp.mpf(0.0 if xs[0] > 0.0 else 2.0)
-    if name in ("arcsin", "arccos") and abs(xs[0]) > 1.0:
+    if name in ("arcsin", "arccos", "arctanh") and abs(xs[0]) > 1.0 or name == "arccosh" and xs[0] < 1.0:
         return mp.nan
+    if name == "arctanh" and abs(xs[0]) == 1.0:
+        return xs[0] * mp.inf
+    if name == "cbrt":
+        return mp.sign(xs[0]) * mp.cbrt(abs(xs[0]))
     return getattr(mp, name.replace("arc", "a"))(mp.mpf(xs[0]))
 
 
@@ -220,6 +228,10 @@ EXACT = {  # arguments, and what becomes of them
     "sinh":  ("0 -0 inf -inf nan 1e4 -1e4 1e-40 -1e-40", "0 -0 inf -inf nan inf -inf 1e-40 -1e-40"),
     "cosh":  ("0 -0 inf -inf nan 1e4 -1e4 1e-40 -1e-40", "1 1 inf inf nan inf inf 1 1"),
     "tanh":  ("0 -0 inf -inf nan 1e4 -1e4 1e-40 -1e-40", "0 -0 1 -1 nan 1 -1 1e-40 -1e-40"),
+    "arcsinh": ("0 -0 inf -inf nan 1e-40 -1e-40", "0 -0 inf -inf nan 1e-40 -1e-40"),
+    "arccosh": ("0 1 inf -inf nan -1 0.5 -5", "nan 0 inf nan nan nan nan nan"),
+    "arctanh": ("0 -0 1 -1 inf -inf nan 2 -2 1e-40 -1e-40", "0 -0 inf -inf nan nan nan nan nan 1e-40 -1e-40"),
+    "cbrt":  ("0 -0 inf -inf nan 1 -1 8 -27 0.125", "0 -0 inf -inf nan 1 -1 2 -3 0.5"),
     "erf":   ("0 -0 inf -inf nan 1e4 -1e4", "0 -0 1 -1 nan 1 -1"),
     "erfc":  ("0 -0 inf -inf nan 1e4 -1e4 1e-40", "1 1 0 2 nan 0 2 1"),
     "log1p": ("0 -0 inf -inf nan -1 -2 1e-40 -1e-40", "0 -0 inf nan nan -inf nan 1e-40 -1e-40"),
@@ -296,7 +308,7 @@ def assembly(function: Any) -> dict[str, str]:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", vector_math.__all__)
 def test_plain_python_gives_the_same_dtype(name: str, dtype: Any) -> None:
-    x = dtype(0.375)
+    x = dtype(1.375 if name == "arccosh" else 0.375)
     y = getattr(vector_math, name)(*[x] * operands(name))
     assert type(y) is dtype
     assert abs(y - values(name, *[np.array([x])] * operands(name))[0]) <= 2 * np.spacing(abs(y))

@@ -11,7 +11,8 @@ DEAR = 12
 KERNELS = frozenset(
     (
         "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "logaddexp", "logaddexp2", "sin", "cos", "tan", "tanh",
-        "sinh", "cosh", "arcsin", "arccos", "arctan", "arctan2", "hypot", "pow", "erf", "erfc",
+        "sinh", "cosh", "arcsin", "arccos", "arctan", "arctan2", "arcsinh", "arccosh", "arctanh", "cbrt", "hypot",
+        "pow", "erf", "erfc",
     )
 )  # fmt: skip  # `runtime.vector_math` has these, for loops that vectorise; elsewhere the C library's are quicker
 ONE_BY_ONE = frozenset(("exp", "exp2", "expm1", "sinh", "cosh"))  # but for these, where the next one need not wait

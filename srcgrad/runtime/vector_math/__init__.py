@@ -14,14 +14,27 @@ from typing import Any
 
 import numpy as np
 
-from srcgrad.runtime.vector_math import error_function, exponentials, hypotenuse, logarithms, powers, trigonometry
+from srcgrad.runtime.vector_math import (
+    cube_root,
+    error_function,
+    exponentials,
+    hypotenuse,
+    inverse_hyperbolic,
+    logarithms,
+    powers,
+    trigonometry,
+)
 from srcgrad.runtime.vector_math.library import register
 
 __all__ = [
     "arccos",
+    "arccosh",
     "arcsin",
+    "arcsinh",
     "arctan",
     "arctan2",
+    "arctanh",
+    "cbrt",
     "cos",
     "cosh",
     "erf",
@@ -144,6 +157,26 @@ def cosh(x: Any) -> Any:
     return np.cosh(x)
 
 
+def arcsinh(x: Any) -> Any:
+    """The number whose hyperbolic sine is x."""
+    return np.arcsinh(x)
+
+
+def arccosh(x: Any) -> Any:
+    """The number, 0 or more, whose hyperbolic cosine is x."""
+    return np.arccosh(x)
+
+
+def arctanh(x: Any) -> Any:
+    """The number whose hyperbolic tangent is x."""
+    return np.arctanh(x)
+
+
+def cbrt(x: Any) -> Any:
+    """The cube root."""
+    return np.cbrt(x)
+
+
 def erf(x: Any) -> Any:
     """The error function."""
     return type(x)(math.erf(x))
@@ -179,6 +212,10 @@ register(hypot, hypotenuse.hypot, 2)
 register(tanh, exponentials.tanh)
 register(sinh, exponentials.sinh)
 register(cosh, exponentials.cosh)
+register(arcsinh, inverse_hyperbolic.arcsinh)
+register(arccosh, inverse_hyperbolic.arccosh)
+register(arctanh, inverse_hyperbolic.arctanh)
+register(cbrt, cube_root.cbrt)
 register(erf, error_function.erf)
 register(erfc, error_function.erfc)
 register(pow, powers.pow, 2)

@@ -30,7 +30,7 @@ def expm1(x: Float) -> Float:
     low = -(x.format.digits + 3) * 0.7
     high = (x.format.bias + 1) * 0.6932
     steps, r, lost = _reduce(x.at_most(high).at_least(low))
-    power = _power(steps - 1, x)
+    power = power_of_two(steps - 1, x)
     part = r + fma(r * r, polynomial(r, EXPM1), lost)
     grown = fma(power, part, power - 0.5) * 2.0
     tiny = 0.5 ** (x.format.digits + 1)
@@ -66,7 +66,7 @@ def halves(steps: Int, x: Float) -> tuple[Float, Float]:
     return (half << place).as_float(), ((steps - half) << place).as_float()
 
 
-def _power(steps: Int, x: Float) -> Float:
+def power_of_two(steps: Int, x: Float) -> Float:
     """2**n, while it is in range."""
     return ((steps - x.format.bias) << (x.format.digits - 1)).as_float()
 
@@ -121,7 +121,7 @@ def tanh(x: Float) -> Float:
 def expm1_pair(x: Pair) -> Pair:
     """e**x - 1 for x between -log(2) * digits and 1 or so, to a few more digits."""
     steps, r, lost = _reduce(x.high)
-    power = _power(steps, r)
+    power = power_of_two(steps, r)
     base = fast_two_sum(x.high.like(-1.0), power)
     high = fast_two_sum(base.high, power * r)
     rest = fma(r * r, polynomial(r, EXPM1), lost + x.low)
@@ -154,4 +154,4 @@ def _hyperbolic(x: Float) -> tuple[tuple[Float, Float], tuple[Float, Float, Floa
     z = r * r
     cosine = fma(z * z, polynomial(z, COSH), 0.5 * z)
     sine = fma(r * z, polynomial(z, SINH), lost)
-    return (_power(steps - 2, x), _power(bias - 2, x)), (cosine, sine, r)
+    return (power_of_two(steps - 2, x), power_of_two(bias - 2, x)), (cosine, sine, r)

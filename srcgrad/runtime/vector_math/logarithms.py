@@ -37,12 +37,17 @@ def log1p(x: Float) -> Float:
     """log(1 + x), accurate near 0."""
     total, lost = two_sum(x.like(1.0), x.at_most(2.0 ** (x.format.digits + 2)))
     y = select(x > 2.0**x.format.digits, x, total)
-    k, m, power = _split_normal(y)
+    return select(abs(x) < 0.5 ** (x.format.digits + 1), x, log_of_sum(y, lost))
+
+
+def log_of_sum(x: Float, lost: Float, doublings: Float | None = None) -> Float:
+    """log(2**doublings * (x + lost)), for what was lost when x was rounded."""
+    k, m, power = _split_normal(x)
+    k = k if doublings is None else k + doublings
     high, low = LN2[x.format.name]
-    f = fast_two_sum(m - 1.0, lost * 0.5 * power)  # m is 1 + x, rounded
+    f = fast_two_sum(m - 1.0, lost * 0.5 * power)
     half, rest = _tail(f.high)
-    grown = fma(k, high, f.high - (half - (fma(k, low, f.low) + rest)))
-    return select(abs(x) < 0.5 ** (x.format.digits + 1), x, _at_the_edges(y, grown))
+    return _at_the_edges(x, fma(k, high, f.high - (half - (fma(k, low, f.low) + rest))))
 
 
 def logaddexp(x: Float, y: Float) -> Float:
