@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...ir import affine
 from ...ir.expressions import Array, Axis, Expr, Load
 from .. import identities
-from ..aliases import arrays_of, value_leaves
+from ..aliases import arrays_of, is_known_elsewhere, value_leaves
 from ..arithmetic import cast
 from ..array_values import ArrayValue, axes, whole
 from ..values import NONE, Indexed, Items, Layout, Lost, Nested, Scalar, Static, TupleValue
@@ -33,14 +34,25 @@ def is_item(interpreter: Interpreter, value: Any) -> bool:
 
 def copy_of_item(interpreter: Interpreter, value: ArrayValue | Items, is_second: bool) -> ArrayValue | Items:
     """An item in memory of its own, while its place is taken by another; `is_second`: in Python it may be there too."""
+    build = interpreter.build
     seen = lists_as_arrays.array_of_items(interpreter, value) if isinstance(value, Items) else value
-    own = interpreter.build.materialize(seen, "t", copy=True)
-    for array in arrays_of(seen) if is_second else ():
-        interpreter.build.twin(own, array)
+    own = build.materialize(seen, "t", copy=True)
+    for array in arrays_of(seen):
+        if is_second or build.root(array) in build.rows_of_one:
+            build.twin(own, array)
+        for other in sorted(filter(partial(_has_a_name, interpreter), build.all_twins(build.root(array)))):
+            build.twin(own, Array(other, array.dtype, ()))  # it may be the array that was put there
     if isinstance(value, Items):
         list_types.note_part(interpreter, own, value, is_whole=True)
         return Items(own, own.dims[0], own.dims[0], value.weak, value.inner)
     return whole(own)
+
+
+def _has_a_name(interpreter: Interpreter, root: str) -> bool:
+    build = interpreter.build
+    lists = (held for held in identities.held(interpreter).values() if isinstance(held, Items))
+    is_callers = root in build.parameters and build.arguments_are_shared
+    return is_callers or is_known_elsewhere(interpreter, "", root) or any(build.root(x.rows) == root for x in lists)
 
 
 def note_replaced(interpreter: Interpreter, rows: Array) -> None:
