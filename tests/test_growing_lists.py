@@ -1011,3 +1011,53 @@ def test_lists_that_inner_loops_shorten(function: Any, n: int) -> None:
     x = np.array([0.7, -1.2, 0.4, 1.1, 0.9, -0.3, 1.4])
     f = grad(function, jit=False)
     check_value_and_grad(f, x, n, rtol=1e-13)
+
+
+def popped_and_written(x: Any) -> Any:
+    queue, y = [], x[:2] * 2
+    for _ in range(len(x)):
+        queue.append(y)
+    first = queue.pop(0)
+    first[0] += x[3]
+    return np.sum(y)
+
+
+def popped_from_the_argument(x: Any) -> Any:
+    queue = [x[i : i + 2] for i in range(len(x) - 1)]
+    first = queue.pop(0)
+    first[1] = 9.0
+    return np.sum(x)
+
+
+def popped_from_one_of_two(x: Any) -> Any:
+    queue = []
+    for i in range(len(x)):
+        queue.append(x[i] * np.ones(2))
+    others = list(queue)
+    first = queue.pop(0)
+    first[0] = 9.0
+    return np.sum(others[0])
+
+
+@pytest.mark.parametrize("function", [popped_and_written, popped_from_the_argument, popped_from_one_of_two])
+def test_what_is_popped_may_have_another_name(function: Any) -> None:
+    with pytest.raises(srcgrad.UnsupportedError, match="may or may not be the array that was written"):
+        grad(function, jit=False)(X.copy())
+
+
+def longer_by_what_is_called(x: Any) -> Any:
+    ys = []
+    for i in range(len(x)):
+        ys.append(x[i])
+
+    def more(v):
+        if len(ys) < 6:
+            ys.append(v * 0.5)
+        return v
+
+    return sum([more(v) for v in ys])
+
+
+def test_a_comprehension_over_what_grows_meanwhile() -> None:
+    with pytest.raises(srcgrad.UnsupportedError, match="a loop changes the list"):
+        grad(longer_by_what_is_called, jit=False)(X)

@@ -120,6 +120,21 @@ def of_arrays(x, k):
     return total
 
 
+def read_ahead_of_what_is_put(x, k):
+    near = [[] for _ in range(8)]
+    near[0].append(x[0])
+    s = 0.0
+    for i in range(len(k)):
+        if x[i] not in near[k[i]]:
+            s += near[k[i]][-1] * x[i] if near[k[i]] else 1.0
+            near[k[i]].append(x[i])
+    near[1].extend(near[0])
+    near[2].extend(near[2])
+    if type(near[1]) is list and any(near[2]):
+        s += 2.0 * sum(near[1][1:]) + 3.0 * sum(near[0] + near[2])
+    return s
+
+
 PROGRAMS = [
     (buckets, (0.3, X, K)),
     (pairs, (RNG.normal(size=(12, 3)), 0.8)),
@@ -130,6 +145,8 @@ PROGRAMS = [
     (as_indices, (X, K)),
     (handed_on, (X, K)),
     (of_arrays, (X, K)),
+    (read_ahead_of_what_is_put, (X, K)),
+    (read_ahead_of_what_is_put, (X, K.astype(np.uint64))),
 ]
 
 
@@ -162,6 +179,39 @@ def test_changed_in_its_loop() -> None:
         f(np.ones(8), np.array([1, 1, 2, 2, 2, 2, 2, 2]))
 
 
+def changed_by_what_is_called(x, k):
+    g = [[] for _ in range(8)]
+    for i in range(8):
+        g[k[i]].append(x[i])
+
+    def more(v):
+        if v > 0.0:
+            g[k[0]].append(-v)
+        return v
+
+    return sum([more(v) for v in g[k[1]]])
+
+
+def filled_anew(x, k):
+    g = [[] for _ in range(8)]
+    for i in range(8):
+        g[k[i]].append(x[i])
+    s = 0.0
+    for v in g[k[0]]:
+        s += v
+        g[k[1]].clear()
+        g[k[1]].append(2 * v)
+    return s
+
+
+@pytest.mark.parametrize("function", [changed_by_what_is_called, filled_anew])
+def test_changed_while_it_is_gone_through(function: Callable[..., Any]) -> None:
+    f, others = grad(function, jit=False), np.array([1, 2, 3, 3, 3, 3, 3, 3])
+    assert f(np.ones(8), others) == function(np.ones(8), others)
+    with pytest.raises(RuntimeError, match="a loop changes the list that it runs over"):
+        f(np.ones(8), np.array([1, 1, 3, 3, 3, 3, 3, 3]))
+
+
 def returned(x, k):
     rows = [[] for _ in range(8)]
     for i in range(len(k)):
@@ -184,9 +234,22 @@ def written_after_it_is_put(x, k):
     return sum(np.sum(v) for v in rows[k[0]])
 
 
+def at_an_array(x, k):
+    rows = [[] for _ in range(8)]
+    rows[k[0]].append(x[0])
+    return sum(rows[k[:1]])
+
+
+def some_of_them(x, k):
+    rows = [[] for _ in range(8)]
+    rows[k[0]].append(x[0])
+    return len(rows[1:]) * x[0]
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [
+        (some_of_them, "a slice of lists of which only a run knows"),
         (returned, "are no result"),
         (one_object, "whether these are one object is not known"),
         (written_after_it_is_put, "may or may not be the array that was written"),
@@ -195,3 +258,8 @@ def written_after_it_is_put(x, k):
 def test_refused(function: Callable[..., Any], message: str) -> None:
     with pytest.raises(UnsupportedError, match=message):
         grad(function, jit=False)(X, K)
+
+
+def test_an_array_is_no_place() -> None:
+    with pytest.raises(TypeError, match="list indices must be integers"):
+        grad(at_an_array, jit=False)(X, K)

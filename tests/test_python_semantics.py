@@ -1071,6 +1071,23 @@ def test_uint64_on_one_path_and_pythons_integer_on_another() -> None:
         assert grad(large_or_small, jit=False)(u, 3, large) == large_or_small(u, 3, large)
 
 
+def beyond(x, u, n):
+    s = np.sum(x * (u < -n)) + 2.0 * np.sum(x * np.less(n, u))
+    for i in range(len(u)):
+        if u[i] < -n or n - 8 >= u[i]:
+            s += 4.0 * x[i]
+        if u[i] != n:
+            s += 8.0 * x[i]
+    return s
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_uint64_beside_pythons_negative_integers(jit: bool) -> None:
+    f, u = grad(beyond, jit=jit), np.array([0, 3, 7, 2**64 - 5], np.uint64)
+    for n in (5, -3, 0):
+        assert f(X[:4], u, n) == beyond(X[:4], u, n)
+
+
 def rounded(x, n):
     return x * round(x * 3.14159, n) + np.round(x * 1.2345, decimals=n)
 

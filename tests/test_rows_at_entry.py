@@ -125,6 +125,22 @@ def test_made_once(function: Callable[..., Any], no_room: None) -> None:
     check_value_and_grad(f, P, V, STEPS)
 
 
+def in_one_branch(P, v, steps):
+    if len(steps) < 2:
+        return v * v
+    for k in steps:
+        v = np.tanh(P[k] @ v)
+    return v
+
+
+def test_where_no_loop_reads_them_they_are_not_made(no_room: None) -> None:
+    f = grad(in_one_branch, wrt=("P", "v"), jit=False)
+    ahead, _, behind = f.source(P, V, STEPS, kind="primal").partition("else:")
+    assert "P_3" in behind and not re.search(r"P_3\[", ahead)
+    for steps in (STEPS, STEPS[:1], STEPS[:0]):
+        check_value_and_grad(f, P, V, steps)
+
+
 @pytest.mark.parametrize("jit", [False, True])
 def test_no_such_item(jit: bool) -> None:
     for k in (4, -5):

@@ -166,3 +166,34 @@ def test_a_result_that_its_type_does_not_hold() -> None:
     for f in beyond_a_small_integer, grad(beyond_a_small_integer, jit=False):
         with pytest.raises(OverflowError, match="out of bounds for int8"):
             f(X)
+
+
+class Accumulator:
+    def __init__(self):
+        self.sum = 0.0
+
+    def __call__(self, v):
+        self.sum += v
+        return self.sum * v
+
+
+def by_what_it_has_seen(x):
+    return np.vectorize(Accumulator())(x)
+
+
+def by_what_is_around(x):
+    seen = 0.0
+
+    def f(v):
+        nonlocal seen
+        seen += v
+        return v * seen
+
+    return np.vectorize(f)(x)
+
+
+@pytest.mark.parametrize("function", [by_what_it_has_seen, by_what_is_around])
+def test_a_function_that_changes_what_it_finds(function: Callable[..., Any]) -> None:
+    """NumPy calls it once more for the first element."""
+    with pytest.raises(UnsupportedError, match="calls its function twice for the first element"):
+        grad(function, jit=False)(X)

@@ -113,8 +113,8 @@ def loop_dtypes(builder: Builder, op: str, values: Sequence[Any], python: bool) 
             return (common, FLOAT64)
         return (common,) * (len(values) + 1)
     if op in COMPARISONS and any(isinstance(v, Scalar) and v.weak and not v.is_constant for v in values):
-        if all(v.dtype.kind in "iu" and v.dtype != np.dtype(np.uint64) for v in values):
-            return (INT64,) * len(values) + (BOOL,)  # NumPy compares what the integer is, in whatever dtype
+        if all(v.dtype.kind in "iu" for v in values):  # NumPy compares what the integer is, in whatever dtype
+            return (*(v.dtype if v.dtype == np.dtype(np.uint64) else INT64 for v in values), BOOL)
     ufunc = UFUNCS[op]
     kinds = [v.dtype if all(isinstance(u, Scalar) and u.weak for u in values) else _kind(v) for v in values]
     try:

@@ -41,7 +41,7 @@ from .calls.recursion import Callees, Chosen, InPlace, NotYetKnown, OwnFunction,
 from .calls.user import stopped
 from .interpret import Interpreter
 from .known_memory import WrittenAfterAll
-from .lists import lists_as_arrays
+from .lists import lists_as_arrays, rows_at_entry
 from .lists.item_fields_known import FieldsLearnt, ItemFields, OtherNumbers, Shared
 from .outputs import (
     Group,
@@ -223,7 +223,7 @@ class _Job:
         if self.kind == "primal" and self.returns_nothing:
             results, extra["results"] = (), None
         name = entry_name(self.function, self.kind)
-        body = (*entry, *build.prologue, *build.with_wanted_checks())
+        body = (*entry, *rows_at_entry.where_read(build, build.prologue, build.with_wanted_checks(), results))
         program = Function(name, tuple(params), body, results, info)
         return Interpreted(
             program, structure(outputs), self.given, like_the_output(outputs),

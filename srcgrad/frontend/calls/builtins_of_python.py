@@ -160,6 +160,7 @@ def total(interpreter: Interpreter, value: Any, start: Any = None) -> Any:
 
 def any_or_all(is_any: bool) -> Callable[..., Any]:
     def builtin(interpreter: Interpreter, value: Any) -> Any:
+        value = lists_as_arrays.items_at_place(interpreter, value)
         value = value if isinstance(value, TupleValue) else lists_as_arrays.as_values(interpreter, value)
         if isinstance(value, ArrayValue) and value.ndim == 1:
             found = TABLE[np.any if is_any else np.all](interpreter.build, value)
@@ -214,7 +215,7 @@ def _asked(interpreter: Interpreter, value: Any, ask: Callable[[Any], Any]) -> A
 
 
 def type_of_value(interpreter: Interpreter, value: Any) -> Any:
-    return Static(_asked(interpreter, value, type))
+    return Static(_asked(interpreter, value, lambda sample: compositions.class_of(type(sample))))
 
 
 def has_attribute(interpreter: Interpreter, value: Any, name: Any) -> Any:

@@ -17,6 +17,7 @@ from ..arithmetic import cast
 from ..array_values import ArrayValue
 from ..control.attempts import restore, save
 from ..joined_numbers import refuse_joined, types_of
+from ..objects.changes import Changes
 from ..values import Scalar, Static, TupleValue
 from .builtins_of_python import BUILTINS
 
@@ -36,9 +37,15 @@ def of_one_type(interpreter: Interpreter, value: Any) -> Any:
 
 def types_of_results(interpreter: Interpreter, function: Any, given: TupleValue, named: TupleValue) -> Any:
     """The dtypes of what a function makes of these; nothing of that is done."""
-    saved = save(interpreter)
+    saved, before = save(interpreter), Changes(interpreter)
     kwargs = dict(zip(named.kind.keys, named.items, strict=True))
     made = of_one_type(interpreter, interpreter.call(function, list(given.items), kwargs))
+    if before.since():
+        interpreter.build.refuse(
+            "np.vectorize calls its function twice for the first element, to learn the type, and this one changes what "
+            "it finds",
+            "write the loop:  out = np.array([f(v) for v in x])",
+        )
     restore(interpreter, saved)
     parts = made.items if isinstance(made, TupleValue) and made.kind is tuple else (made,)
     return Static(tuple(getattr(part, "dtype", None) for part in parts))

@@ -46,9 +46,19 @@ def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorEx
     """A list of known length where the range is known, else an array that a loop fills."""
     if liveness.named_in(node):
         return _in_place(interpreter, node)
+    over = unpacking.run_over_by_loop(interpreter, expressions.evaluate(interpreter, node.generators[0].iter))
+    items = generators.of_object(interpreter, lists_as_arrays.items_at_place(interpreter, over))
+    may_change = any(isinstance(part, ast.Call) for part in ast.walk(node))
+    if not (may_change and lists_by_place.is_one(getattr(over, "kind", None))):
+        return _over(interpreter, node, items)
+    before = interpreter.call_composition(lists_by_place.state_of, [over], {})
+    made = _over(interpreter, node, items)
+    interpreter.call_composition(lists_by_place.check_unchanged, [identities.now(interpreter, over), before], {})
+    return made
+
+
+def _over(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorExp, over: Any) -> Any:
     first = node.generators[0]
-    over = unpacking.run_over_by_loop(interpreter, expressions.evaluate(interpreter, first.iter))
-    over = generators.of_object(interpreter, lists_as_arrays.items_at_place(interpreter, over))
     generators.check_taken(interpreter, node, over)
     items = _known_items(interpreter, over)
     lists_at = interpreter.frame.source.span(node) if _is_of_empty_lists(node) else None
@@ -70,11 +80,11 @@ def comprehension(interpreter: Interpreter, node: ast.ListComp | ast.GeneratorEx
             return _grown(interpreter, node, over)
     if len(node.generators) > 1 or first.ifs or isinstance(over, Grid) or generators.is_one(over):
         return _grown(interpreter, node, over)
-    over = lists.run_over(interpreter, over)
     saved = save(interpreter)
     try:
+        as_it_is = lists.run_over(interpreter, over)
         with _names_of_its_own(interpreter):
-            return _at_once(interpreter, node, over)
+            return _at_once(interpreter, node, as_it_is)
     except AtRunTime:  # what it calls changes a list: a loop like any other
         restore(interpreter, saved)
         return _grown(interpreter, node, over)

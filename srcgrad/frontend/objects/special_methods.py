@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...arguments import is_simple_object
 from ...ir.types import RecordKind
+from ...rules import compositions
 from ..array_values import ArrayValue
 from ..values import Scalar, Static, TupleValue
 from . import records
@@ -72,7 +73,8 @@ def refuse_object(interpreter: Interpreter, value: Any, what: str, *names: str) 
     if records.is_record(value) or any(own(value, name) for name in names):
         kind = type(value.value) if isinstance(value, Static) else value.kind
         cls = kind.cls if records.is_record(value) else kind
-        interpreter.build.refuse(f"{what} of a {cls.__name__} is not supported", "call a method of it by its name")
+        name = compositions.class_of(cls).__name__
+        interpreter.build.refuse(f"{what} of a {name} is not supported", "call a method of it by its name")
 
 
 def refuse_new(interpreter: Interpreter, cls: type) -> None:

@@ -120,6 +120,8 @@ def item(interpreter: Interpreter, owner: TupleValue, at: Any, for_attributes: b
     if isinstance(at, Scalar) and at.dtype.kind not in "iub":
         interpreter.build.refuse("a tuple or list is indexed by an integer or a slice", error=ArgumentError)
     if number is None:
+        if owner.identity in interpreter.empty_lists:
+            interpreter.callees.chosen.refused_lists.add(interpreter.empty_lists[owner.identity])
         if isinstance(at, Scalar) and owner.items and all(isinstance(v, Scalar) for v in owner.items):
             array = lists_as_arrays.as_array(interpreter, owner)
             value = unpacking.element(array, cast(at.expr, INT64))
@@ -143,8 +145,6 @@ def item(interpreter: Interpreter, owner: TupleValue, at: Any, for_attributes: b
                 interpreter.build.refuse(*OF_OBJECTS)
             return ChosenObject(owner.items, _place_in(interpreter, owner, at))
         _refuse_growing(interpreter, owner)
-        if owner.identity in interpreter.empty_lists:
-            interpreter.callees.chosen.refused_lists.add(interpreter.empty_lists[owner.identity])
         if not owner.items:
             _refuse_place(interpreter, owner, "index out of range: there are no items")
         return interpreter.build.refuse(

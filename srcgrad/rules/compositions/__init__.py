@@ -36,6 +36,11 @@ def composition_of(function: Any) -> registry.Composition | None:
     return COMPOSITIONS.get(function)
 
 
+def class_of(cls: type) -> type:
+    """The class that an object has to those who ask: that of Python's, for which ours stands."""
+    return vars(cls).get("__class__", cls) if cls.__module__ in OF_PYTHON else cls
+
+
 def made_of(cls: type) -> tuple[tuple[str, ...], registry.Composition] | None:
     """What stands for objects of a class that were made outside: names of attributes, and what is made of these."""
     scipy.read_waiting()
@@ -52,6 +57,7 @@ __all__ = [
     "PYTHON",
     "ROUTINES",
     "SEARCHES",
+    "class_of",
     "composition_of",
     "made_of",
 ]

@@ -13,6 +13,7 @@ import numpy as np
 from srcgrad.rules.compositions.registry import OF_PYTHON
 
 OF_PYTHON.add(__name__)
+CHANGED = "a loop changes the list that it runs over: run over a copy, list(ys)"
 
 
 class ListOfLists:
@@ -22,6 +23,7 @@ class ListOfLists:
         self.lengths = np.zeros(n, dtype=np.int64)
         self.first = np.full(n, -1)
         self.last = np.full(n, -1)
+        self.cleared = np.zeros(n, dtype=np.int64)  # how often
         self.items: list[Any] = []
         self.following: list[Any] = []
 
@@ -29,10 +31,9 @@ class ListOfLists:
         return len(self.lengths)
 
     def __getitem__(self, k: Any) -> ListThatGrows:
-        n = len(self.lengths)
-        if k >= n or k < -n:
-            raise IndexError("list index out of range")
-        return ListThatGrows(self, k + n if k < 0 else k)
+        if isinstance(k, slice):
+            raise NotImplementedError("a slice of lists of which only a run knows which one grows is not supported")
+        return ListThatGrows(self, place_in(k, len(self.lengths)))
 
     def __iter__(self) -> Iterator[ListThatGrows]:
         for k in range(len(self.lengths)):
@@ -58,10 +59,11 @@ class ListThatGrows:
         lists.lengths[k] += 1
 
     def extend(self, iterable: Any) -> None:
-        for x in iterable:
+        for x in list(iterable):  # it may be this one
             self.append(x)
 
     def clear(self) -> None:
+        self.lists.cleared[self.k] += 1
         self.lists.lengths[self.k] = 0
         self.lists.first[self.k] = -1
 
@@ -69,13 +71,18 @@ class ListThatGrows:
         return int(self.lists.lengths[self.k])
 
     def __getitem__(self, i: Any) -> Any:
-        n = len(self)
-        if i >= n or i < -n:
-            raise IndexError("list index out of range")
+        if isinstance(i, slice):
+            return items_of(self)[i]
+        at = place_in(i, len(self))
+        if at == len(self) - 1:
+            return self.lists.items[self.lists.last[self.k]]
         place = self.lists.first[self.k]
-        for _ in range(i + n if i < 0 else i):
+        for _ in range(at):
             place = self.lists.following[place]
         return self.lists.items[place]
+
+    def __add__(self, more: Any) -> Any:
+        return items_of(self) + list(more)
 
     def __contains__(self, x: Any) -> Any:
         lists, place, is_there = self.lists, self.lists.first[self.k], False
@@ -86,13 +93,23 @@ class ListThatGrows:
         return is_there
 
     def __iter__(self) -> Iterator[Any]:
-        lists, n = self.lists, len(self)
+        lists, n, cleared = self.lists, len(self), self.lists.cleared[self.k]
         place = lists.first[self.k]
         for _ in range(n):
             yield lists.items[place]
+            if lists.cleared[self.k] != cleared:
+                raise RuntimeError(CHANGED)
             place = lists.following[place]
         if len(self) != n:
-            raise RuntimeError("a loop changes the list that it runs over: run over a copy, list(ys)")
+            raise RuntimeError(CHANGED)
+
+
+def place_in(k, n):
+    if np.ndim(k) > 0:
+        raise TypeError("list indices must be integers or slices, not numpy.ndarray")
+    if k >= n or k < -n:
+        raise IndexError("list index out of range")
+    return k + n if k < 0 else k
 
 
 def lists_of(iterable):
@@ -108,6 +125,16 @@ def items_of(sequence):
         places[i] = place
         place = lists.following[place]
     return [lists.items[places[i]] for i in range(n)]
+
+
+def state_of(sequence):
+    """How long it is, and how often it has been cleared."""
+    return len(sequence), sequence.lists.cleared[sequence.k]
+
+
+def check_unchanged(sequence, before):
+    if state_of(sequence) != before:
+        raise RuntimeError(CHANGED)
 
 
 def is_one(kind: Any) -> bool:
