@@ -15,11 +15,24 @@ import pytest
 from numba import cuda
 from numba.core import config
 
+from srcgrad import pipeline
+from srcgrad.options import Options
+from srcgrad.passes import order
+
 SIMULATED = config.ENABLE_CUDASIM
 VIRTUAL = os.environ.get("SRCGRAD_VIRTUAL_GPU")
 
 if SIMULATED or VIRTUAL:  # in processes of their own, and short ones: a twentieth of their time
     gc.disable()
+
+if SIMULATED or VIRTUAL:  # there, to generate is half of the time, and half of that is what a kernel is compared with
+    in_full = order.passes_for
+
+    def as_lowered_on_a_cpu(kind: str, options: Options) -> tuple[order.Pass, ...]:
+        steps = in_full(kind, options)
+        return steps if options.target == "cuda" else tuple(s for s in steps if s.__name__ not in order.OPTIONAL)
+
+    order.passes_for = pipeline.passes_for = as_lowered_on_a_cpu
 
 if VIRTUAL:
     from virtual_gpu import driver
