@@ -29,21 +29,21 @@ SIMULATED = {
     "states": (named("states alone grids later kept sums again same_kernels"), 250),
     "reductions": (
         named("extremes columns parted_loops benchmarks examples sweeps gathered ahead where_read layouts strides"),
-        420,
+        330,
     ),
     "rows": (
         named(
             "quotients far held steps checkpoints first_steps remainders scans flat in_parallel apart bits cases narrow"
         ),
-        600,
+        475,
     ),
 }
-IN_TURNS = ("reductions", "rows")  # of these, every other case of tests that have many; a GPU runs them all
+IN_TURNS = ("reductions", "rows")  # of these, every third case of tests that have many; a GPU runs them all
 SOME = (
     "black_scholes or mandelbrot or rk4 or scattered or mixture or two_layers or softmax or stencil or conjugate or "
     "iterations_that or nests or in_place_by_rows"
 )  # of the programs, which the simulator runs all: to compile a kernel takes a quarter of a second
-TURNS = {"launches": "2", "programs": "3"}  # of others every eighth case is compiled: the simulator runs them all
+TURNS = {"launches": "2", "programs": "3"}  # of others every twelfth case is compiled: the simulator runs them all
 OTHERS = (
     "(softmax and 1024) or (set_where and 512) or "
     "test_gradients and (backward and not value or two_buffers or in_place-3)"
@@ -51,10 +51,10 @@ OTHERS = (
 VIRTUAL = {
     "programs": ([*named("programs"), "-k", f"({SOME}) and not (conjugate and float32)"], 7),
     "launches": (named("launches replayed errors arrays virtual arithmetic narrow"), 110),
-    "loops": (named("kept sums again layouts strides same_kernels"), 46),
+    "loops": (named("kept sums again layouts strides same_kernels"), 39),
     "parts": (
         [*named("steps library quotients"), "-k", "not float32 and (test_cuda_steps or long_sums or by_any_number)"],
-        15,
+        12,
     ),
     "scans": (
         [
@@ -65,8 +65,8 @@ VIRTUAL = {
         ],
         9,
     ),
-    "steps": (named("states alone grids later remainders apart bits cases"), 58),
-    "rows": ([*named("ahead held checkpoints where_read first_steps"), "-k", f"ahead or {OTHERS}"], 28),
+    "steps": (named("states alone grids later remainders apart bits cases"), 50),
+    "rows": ([*named("ahead held checkpoints where_read first_steps"), "-k", f"ahead or {OTHERS}"], 21),
 }
 
 
@@ -75,13 +75,13 @@ def test_in_the_simulator(part: str) -> None:
     files, least = SIMULATED[part]
     share = part.partition("-")[2] or "0"
     how = {"NUMBA_ENABLE_CUDASIM": "1", "SRCGRAD_SHARE": f"{share}/{SHARES}"}
-    run(files, least, how | ({"SRCGRAD_TURNS": "2"} if part in IN_TURNS else {}))
+    run(files, least, how | ({"SRCGRAD_TURNS": "3"} if part in IN_TURNS else {}))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="numba-cuda is there for Linux alone")
 @pytest.mark.parametrize("part", VIRTUAL)
 def test_on_the_virtual_gpu(part: str) -> None:
-    run(*VIRTUAL[part], {"SRCGRAD_VIRTUAL_GPU": "1", "SRCGRAD_TURNS": TURNS.get(part, "8")})
+    run(*VIRTUAL[part], {"SRCGRAD_VIRTUAL_GPU": "1", "SRCGRAD_TURNS": TURNS.get(part, "12")})
 
 
 def run(files: list[str], least: int, how: dict[str, str]) -> None:

@@ -18,7 +18,7 @@ from support import assert_close, fresh, from_text, random_like, unchanged
 from srcgrad import grad
 from srcgrad.errors import UnsupportedError
 
-PROGRAMS = int(os.environ.get("SRCGRAD_PROGRAMS", "15"))
+PROGRAMS = int(os.environ.get("SRCGRAD_PROGRAMS", "8"))
 SEED = int(os.environ.get("SRCGRAD_SEED", "20240607"))
 PARTS = 1
 
