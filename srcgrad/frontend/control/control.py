@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 
 UNROLLED = 64  # iterations at most of a loop that is written out, because its index has to be known
-SHORT, MOST_TEXT = 8, 300  # a loop over so many items is written out in a nest of 2,000; over more, if it is no more
-MOST_TEXT_OF_NEST = 2000  # statements, with what the loops around it make of them
+SHORT, MOST_TEXT = 8, 300  # a loop over so many items is written out in a nest of 600; over more, if it is no more
+MOST_TEXT_OF_NEST = 600  # statements, with what the loops around it make of them
 MOST_TEXT_OF_ARRAYS = 200  # where the items are, or hold, arrays
 LONG = 32  # numbers at most in a tuple or a list that a loop over them is written out for
 GROWN = 16  # iterations at most of a loop that is written out because a list grows in it
