@@ -319,3 +319,26 @@ def test_of_a_few_elements_no_whole_array_is_kept() -> None:
     f, h = grad(a_few_of_many, jit=False), np.array([0.3, 0.7, 1.1])
     assert "(np.maximum(steps, 0), n)" not in f.source(h, 4, 7)
     check_grad(f, h, 4, 7)
+
+
+def attention(x, w, heads, layers):
+    n, width = x.shape
+    for _ in range(layers):
+        y = (x @ w).reshape(n, heads, width // heads).transpose(1, 0, 2)
+        scores = y @ y.transpose(0, 2, 1) / np.sqrt(width // heads)
+        weights = np.exp(scores) / np.sum(np.exp(scores), axis=-1, keepdims=True)
+        x = x + (weights @ y).transpose(1, 0, 2).reshape(n, width)
+    return x
+
+
+def test_a_quotient_is_read_where_its_row_is_kept_for_a_product() -> None:
+    """The slope of x / y along y is that quotient, once more; and `width // heads` is computed once, at the entry."""
+    x, w = np.cos(np.arange(24.0)).reshape(3, 8), np.sin(np.arange(64.0)).reshape(8, 8)
+    f = grad(attention, wrt=("x", "w"), jit=False)
+    text = f.source(x, w, 2, 2)
+    forward, _, sweep = text.partition("# reverse sweep")
+    assert re.search(r"g_\d+ \* weights\[[^]]*\]", sweep) and "weights_rows" in forward
+    assert text.count(" // ") == 1 and " // " in forward.split("for ")[0]
+    for heads in (1, 2, 4):
+        check_grad(f, x, w, heads, 2)
+    np.testing.assert_array_equal(f(x, w, 0, 0), x)

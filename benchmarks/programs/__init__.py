@@ -10,11 +10,24 @@ from benchmarks.programs import (
     rk4,
     scalar_loops,
     sparse,
+    transformer,
     worked_examples,
 )
 from benchmarks.programs.program import Program
 
-FAMILIES = (worked_examples, scalar_loops, rk4, learning, gmm, grids, factorisations, physics, sparse, elementwise)
+FAMILIES = (
+    worked_examples,
+    scalar_loops,
+    rk4,
+    learning,
+    gmm,
+    grids,
+    factorisations,
+    physics,
+    sparse,
+    transformer,
+    elementwise,
+)
 PROGRAMS: dict[str, Program] = {program.name: program for family in FAMILIES for program in family.PROGRAMS}
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import place
 from ..ir import affine
-from ..ir.expressions import BOOL, INT64, Array, Axis, Call, Const, Dim, Expr, Var
+from ..ir.expressions import BOOL, INT64, Array, Axis, Call, Const, Dim, Expr, Var, select
 from ..ir.nodes import Assign, If, Raise, Stmt
 from ..ir.walk import subexpressions, variables
 from .statements import Statements
@@ -37,6 +37,7 @@ class KnownLengths(Statements):
         self.parameters: set[str] = set()  # what is handed in
         self.prologue: list[Stmt] = []  # what needs nothing but the arguments, ahead of everything
         self.known_at_entry: set[Var] = set()
+        self.quotients: dict[tuple[Expr, Expr], Var] = {}  # of what arguments decide, which loops divide
         self.common_lengths: dict[frozenset[Expr], Var] = {}  # by the lengths that were broadcast together
         self.length_parts: dict[Expr, frozenset[Expr]] = {}
         self.compatible: set[frozenset[Expr]] = set()  # lengths found to fit on the way here
@@ -95,6 +96,8 @@ class KnownLengths(Statements):
         is_one_term = len(terms) == 1 and terms[0][1] == 1
         if self.cut or not is_one_term or not self.is_known_at_entry(length) or not self.is_known_at_entry(bound):
             return
+        if isinstance(bound, Const) and bound.value <= 0:
+            return  # there is an axis of this length
         if self.is_at_least(affine.sub(length, bound), 0) or self.is_at_least(affine.sub(bound, length), 1):
             return  # it is, or it is not
         term, beyond = terms[0][0], affine.integer(constant)
@@ -134,6 +137,26 @@ class KnownLengths(Statements):
             or node in self.known_at_entry
             or (isinstance(node, Dim) and node.array in self.parameters)
             for node in subexpressions(expr)
+        )
+
+    def quotient_at_entry(self, x: Expr, y: Expr) -> Expr | None:
+        """x // y of whole numbers that the arguments decide, computed at the entry; 0 where y is 0, as in any loop."""
+        if isinstance(y, Const) or not all(map(self._is_decided_by_arguments, (x, y))):
+            return None
+        if (x, y) not in self.quotients:
+            is_zero = Call("eq", (y, affine.ZERO), BOOL)
+            self.quotients[x, y] = self.at_entry(
+                "quotient", select(is_zero, affine.ZERO, Call("floordiv", (x, y), INT64))
+            )
+        return self.quotients[x, y]
+
+    def _is_decided_by_arguments(self, expr: Expr) -> bool:
+        atoms = (node for node in subexpressions(expr) if not isinstance(node, (Const, Call)))
+        return expr.dtype == INT64 and all(
+            atom in self.known_at_entry
+            or (isinstance(atom, Dim) and atom.array in self.parameters)
+            or (isinstance(atom, Var) and atom.name in self.parameters and atom not in self.mutable)
+            for atom in atoms
         )
 
     def at_entry(self, name: str, value: Expr) -> Var:

@@ -91,6 +91,10 @@ def binary(interpreter: Interpreter, op: str, x: Any, y: Any) -> Any:
         if known_zero and isinstance(x, Scalar) and x.weak and not build.watches:
             message = python_raises.BY_ZERO.get(op, "division by zero")
             build.refuse(message, error=ZeroDivisionArgumentError)
+    if op == "floordiv" and are_pythons and interpreter.loops and interpreter.instance is None:
+        quotient = build.quotient_at_entry(x.expr, y.expr)
+        if quotient is not None:
+            return Scalar(quotient, weak=True)
     if op == "pow" and isinstance(x, ArrayValue) and x.dtype == BOOL and isinstance(y, Scalar) and y.weak:
         if static_int(y) == 2:  # which NumPy takes for np.square: int8, and not int64
             return elementwise(build, "square", (x,))

@@ -286,9 +286,10 @@ class _Keep(KeptMemory):
             if self.costs.cost(expr, at) > 2 and self.forward.element_is_valid(place, at, written_here=True):
                 self.have_handle(stmt.array, at)
                 return Load(stmt.array, tuple(self.read(i, at) for i in stmt.index))
-            is_dear = self.costs.cost(expr, at) > self.costs.keep_cost(at, expr)
+            has_rows = self.has_rows(stmt.array)  # somebody else wants them
+            is_dear = self.costs.cost(expr, at) > (2 if has_rows else self.costs.keep_cost(at, expr))
             is_there = is_dear and self.forward.element_is_valid_within(place, at, written_here=True)
-            if is_there and self.forward.goes_over_within(place, at):
+            if is_there and (has_rows or self.forward.goes_over_within(place, at)):
                 self.give_rows(stmt.array)
                 self.have_handle(stmt.array, at)
                 return Load(stmt.array, tuple(self.read(i, at) for i in stmt.index))

@@ -230,6 +230,10 @@ class KeptMemory:
         self.tops.setdefault(place.block, []).extend([Pop(rows, lengths), Pop(out, stack, dims)])
         self.kept_arrays[array, place] = out
 
+    def has_rows(self, array: Array) -> bool:
+        made = self.forward.alloc_of(array)
+        return made is not None and made.label in self.edits.instead
+
     def give_rows(self, array: Array) -> None:
         """Memory that is made in every iteration is a row of its own in memory that is made once."""
         made = self.forward.alloc_of(array)
