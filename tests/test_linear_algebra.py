@@ -240,6 +240,24 @@ def test_qr_with_a_last_pivot_of_zero(jit: bool) -> None:
     check_value_and_grad(f, exact.astype(np.float32), rtol=1e-6, at_once=jit)
 
 
+def factors_in_one(a):
+    factors, _ = scipy.linalg.lu_factor(a)
+    return np.sum(np.sin(factors) * np.arange(1.0, factors.size + 1).reshape(factors.shape)).real
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_lu_with_a_last_pivot_of_zero(jit: bool) -> None:
+    """Nothing is divided by the last pivot, so that no inverse of it counts."""
+    f = grad(factors_in_one, jit=jit)
+    singular = np.array([[2.0, 4.0, 5.5], [1.0, 2.0, 2.75], [4.0, 2.0, 1.0]])
+    assert scipy.linalg.lu_factor(singular)[0][2, 2] == 0
+    check_value_and_grad(f, singular, at_once=jit)
+    check_value_and_grad(f, singular.astype(np.float32), rtol=1e-6, at_once=jit)
+    check_value_and_grad(f, singular * 1j, at_once=jit)
+    for a in np.zeros((1, 1)), np.random.default_rng(1).normal(size=(4, 4)):
+        check_value_and_grad(f, a, at_once=jit)
+
+
 def test_shifted_qr_has_the_derivatives_of_eigenvalues() -> None:
     a = np.random.default_rng(0).normal(size=(5, 5))
     a += a.T

@@ -213,26 +213,32 @@ def lu_factor(lu: Any, pivots: Any, a: Any) -> None:
 
 @on_stacks("MMVM")
 def lu_adjoint(a_b: Any, lu: Any, pivots: Any, lu_b: Any) -> None:
-    """P.T @ inv(L).T @ (strictly lower part of L.T @ L_b, upper part of U_b @ U.T) @ inv(U).T"""
-    n = lu.shape[0]
-    lower, lower_b = _lower(lu), _lower(lu_b)
-    for i in range(n):
-        lower[i, i] = 1
-        lower_b[i, i] = 0
-    below = product(lower, lower_b, True, False)
-    middle = product(_upper(lu_b, n), _upper(lu, n), False, True)
-    for i in range(n):
-        for j in range(i):
-            middle[i, j] = below[i, j]
-    solve_triangle(middle, lu, True, True, True)
-    columns = turned(middle)
-    solve_triangle(columns, lu, False, False, False)
-    share = turned(columns)
-    for i in range(n - 1, -1, -1):
-        k = pivots[i]
-        for j in range(n):
-            share[i, j], share[k, j] = share[k, j], share[i, j]
-    add_to(a_b, share, 1.0)
+    """P.T @ inv(L).T @ X, with X @ U.T = strictly lower part of L.T @ L_b + upper part of U_b @ U.T.
+
+    The last column of X is that of U_b, so nothing is divided by the last pivot, which may be 0.
+    """
+    if lu.size:
+        k = lu.shape[0] - 1
+        lower, lower_b, upper_b = _lower(lu), _lower(lu_b), _upper(lu_b, k + 1)
+        for i in range(k + 1):
+            lower[i, i] = 1
+            lower_b[i, i] = 0
+        share, below = upper_b.copy(), product(lower, lower_b, True, False)
+        middle = product(turned(turned(upper_b)[:k]), _upper(lu[:k], k), False, True)
+        for i in range(k + 1):
+            for j in range(min(i, k)):
+                middle[i, j] = below[i, j] - upper_b[i, k] * lu[j, k]
+        columns = turned(middle)
+        solve_triangle(columns, _upper(lu[:k], k), False, False, False)
+        for i in range(k + 1):
+            for j in range(k):
+                share[i, j] = columns[j, i]
+        solve_triangle(share, lu, True, True, True)
+        for i in range(k, -1, -1):
+            row = pivots[i]
+            for j in range(k + 1):
+                share[i, j], share[row, j] = share[row, j], share[i, j]
+        add_to(a_b, share, 1.0)
 
 
 # ------------------------------------------------------------------------------------- eigenvalues, singular values
