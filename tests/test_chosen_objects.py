@@ -164,3 +164,87 @@ def test_no_items() -> None:
     assert f(Q, ORDER) == Q[0]
     with pytest.raises(IndexError, match="there are no items"):
         f(Q, ORDER[::-1])
+
+
+class Layer:
+    def __init__(self, weight, step) -> None:
+        self.weight, self.step, self.calls = weight, step, 0
+
+    def forward(self, x):
+        self.calls += 1
+        self.weight[0] *= 1.0 + 0.1 * x
+        return np.tanh(self.weight @ self.step) * x
+
+    @property
+    def used(self):
+        return self.calls * self.weight[0]
+
+
+class Bias:
+    def __init__(self, b) -> None:
+        self.b = b
+
+    def forward(self, x):
+        return x + self.b
+
+    used = 0.5
+
+
+def by_methods(q, order):
+    layers = [Layer(q * 2, q[:3] ** 2), Bias(q[1]), Layer(q + 1, np.cos(q))]
+    x, total = q[0], 0.0
+    for k in order:
+        x = layers[k].forward(x)
+        if layers[k].used > 1.0:
+            total += x * layers[0].used
+    return total + x + layers[0].calls * layers[2].weight[0]
+
+
+def in_dicts(q, order):
+    table = [{"a": q[0], "rows": q * 2}, {"rows": q**2, "a": q[1] * q[2]}, {"a": 2.0, "rows": np.cos(q)}]
+    total = 0.0
+    for k in order:
+        total += table[k]["a"] * np.sum(table[k]["rows"]) + table[k].get("a")
+        table[1]["a"] = total * q[0]
+    return total
+
+
+@pytest.mark.parametrize(("function", "jit"), [(by_methods, False), (in_dicts, False), (by_methods, True)])
+def test_methods_and_dicts(function: Callable[..., Any], jit: bool) -> None:
+    check_value_and_grad(grad(function, wrt="q", jit=jit), Q, ORDER, rtol=1e-13)
+
+
+def dict_named(q, order):
+    row = [{"a": q[0]}, {"a": q[1]}][order[0]]
+    return row["a"]
+
+
+def dict_changed(q, order):
+    rows = [{"a": q[0]}, {"a": q[1]}]
+    rows[order[0]]["a"] += q[2]
+    return rows[0]["a"]
+
+
+def through_another_name(q, order):
+    rows = [{"a": q * 2}, {"a": q**2}]
+    rows[order[0]]["a"][0] = 5.0
+    return rows[1]["a"][0]
+
+
+def method_in_comprehension(q, order):
+    layers = [Bias(q[0]), Bias(q[1])]
+    return sum([layers[k % 2].forward(q[2]) for k in order])
+
+
+@pytest.mark.parametrize(
+    ("function", "what"),
+    [
+        (dict_named, r'one of several dicts[\s\S]*items\[k\]\["key"\]'),
+        (dict_changed, "one of several dicts"),
+        (through_another_name, "which memory this is depends on the path"),
+        (method_in_comprehension, "let a method of it begin a statement of its own"),
+    ],
+)
+def test_refused_of_methods_and_dicts(function: Callable[..., Any], what: str) -> None:
+    with pytest.raises(UnsupportedError, match=what):
+        grad(function, wrt="q", jit=False)(Q, ORDER)

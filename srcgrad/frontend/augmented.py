@@ -6,14 +6,14 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from . import binding, expressions, identities, operators
+from . import binding, expressions, identities, one_of, operators
 from .aliases import roots_of_value
 from .array_values import ArrayValue, Flat
 from .assignment import is_numpys, result_of, store, store_attribute, update
 from .calls import called_first
 from .lists import item_names, item_views, list_items, list_methods
 from .numpy import indexing
-from .objects import changes, dicts, records, special_methods, tuple_items
+from .objects import changes, dicts, records, special_methods
 from .values import ChosenObject, Scalar, Slice, TupleValue, new_list, static_int
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _refuse_chosen(interpreter: Interpreter, target: ast.Attribute) -> None:
     if isinstance(target.value, ast.Subscript):
         owner = expressions.as_it_is(interpreter, target.value, for_attributes=True)
         if isinstance(owner, ChosenObject):
-            interpreter.build.refuse(*tuple_items.OF_OBJECTS)
+            one_of.refuse_object(interpreter, owner.objects)
         if isinstance(owner, TupleValue) and owner.identity is None:
             identities.check_own(interpreter, owner, "assigning to it")
 

@@ -15,16 +15,25 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ..errors import UnsupportedError
 from ..ir import affine
 from ..ir.expressions import BOOL, Call, Const, Expr, both, either, negated, select
+from ..ir.types import DictKind
 from ..ir.walk import is_constant
-from . import optional
+from . import identities, optional
 from .control import unbound
-from .values import UNDEFINED, Closure, Generator, OneOf, Scalar, Static, Template, Unusable
+from .values import UNDEFINED, Closure, Generator, OneOf, Scalar, Static, Template, TupleValue, Unusable
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
 
 
 MOST = 32  # things at most that a name may stand for
+OF_OBJECTS = (
+    "one of several objects is chosen by a number that is only known at run time",
+    "read what is in it where it is chosen:  items[k].attribute",
+)
+OF_DICTS = (
+    "one of several dicts is chosen by a number that is only known at run time",
+    'read what is in it where it is chosen:  items[k]["key"]',
+)
 
 
 class Splits(Exception):
@@ -151,11 +160,18 @@ def settled(interpreter: Interpreter, node: ast.expr, value: Any) -> Any:
     which = number.value if isinstance(number, Const) else interpreter.chosen.get(number)
     if which is None:
         raise Splits(value, node)
-    return value.options[which]
+    return identities.now(interpreter, value.options[which])
 
 
 def refuse(interpreter: Interpreter, value: OneOf) -> NoReturn:
+    if any(isinstance(option, TupleValue) for option in value.options):
+        refuse_object(interpreter, value.options, "let a method of it begin a statement of its own:  y = items[k].f(x)")
     interpreter.build.refuse(
         f"this needs one thing, and it is {told(value)}",
         "take the branch ahead of it, with this statement on both sides",
     )
+
+
+def refuse_object(interpreter: Interpreter, objects: tuple[Any, ...], *helps: str) -> NoReturn:
+    are_dicts = all(isinstance(option, TupleValue) and isinstance(option.kind, DictKind) for option in objects)
+    interpreter.build.refuse(*(OF_DICTS if are_dicts else OF_OBJECTS), *helps)

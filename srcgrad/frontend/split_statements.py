@@ -19,10 +19,11 @@ from ..ir.expressions import Expr
 from . import binding, expressions, identities
 from .control import branches
 from .control.attempts import restore, save
+from .objects import chosen_objects
 from .objects.changes import Changes
 from .one_of import Splits, refuse
 from .syntax import liveness
-from .values import OneOf, TupleValue
+from .values import ChosenObject, OneOf, TupleValue
 
 if TYPE_CHECKING:
     from .interpret import Interpreter
@@ -109,11 +110,12 @@ def _named(interpreter: Interpreter, tree: Any, found: Splits, is_changed: bool)
     name = f".one_{len(held)}"
     tree, is_there = _with_name(tree, found.node, ast.copy_location(ast.Name(name, ast.Load()), found.node))
     changes = Changes(interpreter)
-    value = binding.bind_item(interpreter, "which", expressions.as_it_is(interpreter, found.node)) if is_there else None
+    value = expressions.as_it_is(interpreter, found.node, for_attributes=True) if is_there else None
     if value is None or is_changed or changes.since():
         refuse(interpreter, found.value)
-    interpreter.env[name] = value
-    return value, tree
+    one = chosen_objects.as_one_of(value) if isinstance(value, ChosenObject) else value
+    interpreter.env[name] = one = binding.bind_item(interpreter, "which", one)
+    return one, tree
 
 
 def _inside(value: Any) -> Iterator[OneOf]:

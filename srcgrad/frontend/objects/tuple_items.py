@@ -93,12 +93,6 @@ def _one_of_arrays(interpreter: Interpreter, owner: TupleValue, place: Scalar) -
     return whole(copy)
 
 
-OF_OBJECTS = (
-    "one of several objects is chosen by a number that is only known at run time",
-    "read what is in it where it is chosen:  items[k].attribute",
-)
-
-
 def item(interpreter: Interpreter, owner: TupleValue, at: Any, for_attributes: bool = False) -> Any:
     """xs[i], d[key]; of several objects, one of which nothing is wanted but its attributes."""
     if records.is_dict(owner) and not known_values.is_known(at):
@@ -142,7 +136,7 @@ def item(interpreter: Interpreter, owner: TupleValue, at: Any, for_attributes: b
             return lists.subscripted(interpreter, lists.in_rows(interpreter, "items", owner), at)
         if isinstance(at, Scalar) and _are_objects(owner.items):
             if not for_attributes:
-                interpreter.build.refuse(*OF_OBJECTS)
+                one_of.refuse_object(interpreter, owner.items)
             return ChosenObject(owner.items, _place_in(interpreter, owner, at))
         _refuse_growing(interpreter, owner)
         if not owner.items:
@@ -175,9 +169,12 @@ def _is_known(heads: dict[object, Any], owner: TupleValue) -> bool:
 
 
 def _are_objects(items: tuple[Any, ...]) -> bool:
-    return bool(items) and all(
-        records.is_record(item) or (isinstance(item, Static) and is_simple_object(item.value)) for item in items
-    )
+    return bool(items) and all(map(_is_object, items))
+
+
+def _is_object(item: Any) -> bool:
+    is_handed_in = isinstance(item, Static) and is_simple_object(item.value)
+    return records.is_record(item) or records.is_dict(item) or is_handed_in
 
 
 def _place_in(interpreter: Interpreter, owner: TupleValue, place_of_item: Scalar) -> Expr:
