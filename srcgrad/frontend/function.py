@@ -43,6 +43,7 @@ from .interpret import Interpreter
 from .known_memory import WrittenAfterAll
 from .lists import lists_as_arrays, rows_at_entry
 from .lists.item_fields_known import FieldsLearnt, ItemFields, OtherNumbers, Shared
+from .objects import class_defaults
 from .outputs import (
     Group,
     ScalarOutput,
@@ -158,6 +159,10 @@ class _Job:
                 if callees.has_choices:
                     one_of.refuse(self.interpreter, found.value)
                 callees.has_choices = True
+                self.start_again()
+                continue
+            except class_defaults.FromTheBeginning as found:
+                callees.class_defaults.setdefault(found.cls, {}).update(dict.fromkeys(found.names))
                 self.start_again()
                 continue
             except (NotYetKnown, SrcgradError) as error:

@@ -114,6 +114,7 @@ class Callees:
     def __init__(self, chosen: Chosen, boundscheck: bool = True) -> None:
         self.chosen, self.boundscheck = chosen, boundscheck
         self.has_choices = False  # has a statement been seen that computes with one of several known things?
+        self.class_defaults: dict[type, dict[str, None]] = {}  # what objects are given when they are made
         self.entered: dict[Key, int] = {}
         self.sizes: dict[Key, dict[Any, int]] = {}  # of what calls became, by the places of the calls
         self.instances: dict[Any, Instance] = {}

@@ -23,6 +23,7 @@ from ..arithmetic import cast, cast_value
 from ..array_values import ArrayValue
 from ..joined_numbers import ItemTypes, Widen, is_as, join_scalars, types_of
 from ..lists import growing_lists, item_views, list_types, lists, lists_as_arrays
+from ..objects import class_defaults
 from ..syntax.flow import RESULT
 from ..values import (
     UNDEFINED,
@@ -332,7 +333,8 @@ class _Comparison:
             self.growths[name] = found
             self.rebound.setdefault(name, (entry.dtype, steady_dims(build, entry, end)))
 
-    def refuse_other_keys(self, name: str) -> NoReturn:
+    def refuse_other_keys(self, name: str, head: TupleValue, end: TupleValue) -> NoReturn:
+        class_defaults.check(self.interpreter, head, end)
         try:
             self.interpreter.build.refuse(
                 f"{name} gets other keys or attributes in a loop", "give it all of them ahead of the loop"
@@ -362,7 +364,7 @@ class _Comparison:
                 self.wholes = head, end
                 self.compare(name, head, end)
             elif not identities.is_list(head):
-                self.refuse_other_keys(name)
+                self.refuse_other_keys(name, head, end)
             else:
                 growing_lists.close(interpreter, name, head, end, attempt.growth.get(identity), self.inside)
                 step = affine.sub(end.length, head.length)

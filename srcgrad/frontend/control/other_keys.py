@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...ir.types import SETS, DictKind, RecordKind
 from .. import identities
-from ..objects import records
+from ..objects import class_defaults, records
 from ..values import Scalar, Static, TupleValue, Unusable
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ def have_keys(sides: tuple[Any, ...]) -> bool:
 
 def unusable(interpreter: Interpreter, name: str, a: TupleValue, b: TupleValue) -> Static:
     """A dict or an object that is given what it has in a branch; to be shown is the statement that gives it."""
+    class_defaults.check(interpreter, a, b)
     help, every = "give it all of them ahead of the branch", {}
     if isinstance(a.kind, DictKind) and isinstance(b.kind, DictKind) and a.kind.cls not in SETS:
         every = records.as_dict(a) | records.as_dict(b)

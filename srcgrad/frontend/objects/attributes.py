@@ -35,7 +35,7 @@ from ..values import (
     TupleValue,
     constant,
 )
-from . import containers, inheritance, library_objects, objects, records, special_methods
+from . import class_defaults, containers, inheritance, library_objects, objects, records, special_methods
 
 if TYPE_CHECKING:
     from ..interpret import Interpreter
@@ -68,6 +68,7 @@ def attribute(interpreter: Interpreter, owner: Any, name: str) -> Any:
         if hasattr(owner.kind, "_fields") and not of_tuples and name not in ("_replace", "_asdict"):
             return objects.of_class(interpreter, owner, owner.kind, name)
         if records.is_record(owner) and name == records.FIELDS:
+            class_defaults.refuse_all(interpreter, owner)
             return Method(owner, records.FIELDS)
         if records.is_record(owner):
             return objects.attribute(interpreter, owner, name)

@@ -15,7 +15,7 @@ from ...errors import ArgumentError
 from .. import identities, known_values
 from ..calls.without_rules import unknown
 from ..values import NONE, Method, TupleValue
-from . import attributes, dicts, named_parts, records
+from . import attributes, class_defaults, dicts, named_parts, records
 
 if TYPE_CHECKING:
     from ..interpret import Interpreter
@@ -52,7 +52,10 @@ def name_of(interpreter: Interpreter, name: Any) -> str:
 
 def fields_of(interpreter: Interpreter, owner: Any) -> Any:
     """vars(o)"""
-    return Method(owner, records.FIELDS) if records.is_record(owner) else unknown(interpreter, vars, [owner], {})
+    if not records.is_record(owner):
+        return unknown(interpreter, vars, [owner], {})
+    class_defaults.refuse_all(interpreter, owner)
+    return Method(owner, records.FIELDS)
 
 
 def method(interpreter: Interpreter, view: Method, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -81,7 +81,10 @@ def construct(interpreter: Interpreter, cls: type, args: list[Any], kwargs: dict
     special_methods.refuse_new(interpreter, cls)
     name = f".made_{id(args)}"
     env = interpreter.env
-    env[name] = TupleValue((), RecordKind(cls, ()), object())
+    env[name] = made = TupleValue((), RecordKind(cls, ()), object())
+    if defaults := interpreter.callees.class_defaults.get(cls):
+        held = [binding.bind_item(interpreter, key, of_class(interpreter, made, cls, key)) for key in defaults]
+        env[name] = records.with_items(made, dict(zip(defaults, held, strict=True)))
     try:
         if inspect.isfunction(cls.__init__):  # type: ignore[misc]
             interpreter.call_function(cls.__init__, [env[name], *args], kwargs)  # type: ignore[misc]
