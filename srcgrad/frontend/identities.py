@@ -299,14 +299,21 @@ def identity_of_either(interpreter: Interpreter, name: str, x: Any, y: Any) -> o
     are_own = interpreter.one_of_several.isdisjoint(both)
     are_all = len(both) == 2 or any(map(optional.is_nothing, (x, y)))  # where it is None, nobody holds it
     if are_own and are_all and not any(_is_held_twice(interpreter, identity) for identity in both):
-        return object()
+        return interpreter.branch_identities.setdefault((x.identity, y.identity), object())
     interpreter.one_of_several.update(both)
     return None
 
 
 def _is_held_twice(interpreter: Interpreter, identity: object) -> bool:
-    """At the end of a branch: by more than the one name that both sides have in common."""
-    others = (frame.env for frame in frames_of(interpreter) if frame is not interpreter.frame)
-    return any(holders(env, identity) > 1 for env in interpreter.branch_envs) or any(
-        holders(env, identity) for env in others
+    """At the end of a branch: by more than the one place that both sides have in common."""
+    elsewhere = {
+        place
+        for frame in frames_of(interpreter)
+        if frame is not interpreter.frame
+        for name, value in frame.env.items()
+        for place in _places(value, identity, (id(frame), name))
+    }
+    return any(
+        len(elsewhere | {place for name, value in env.items() for place in _places(value, identity, name)}) > 1
+        for env in interpreter.branch_envs
     )

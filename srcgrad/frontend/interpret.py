@@ -116,6 +116,7 @@ class Interpreter:
         self.branch_envs: tuple[dict[str, Any], ...] = ()
         self.branch_parts: tuple[list[Any], ...] = ()
         self.branch_stale: tuple[dict[str, Any], ...] = ()  # see `Builder.stale`
+        self.branch_identities: dict[tuple[object, object], object] = {}  # of what is one thing or another by the path
         self.one_of_several: set[object] = set()  # lists that a name stands for on one path, and others hold as well
         self.iterators = iterators.Iterators()
         self.looks = looks.Looks()

@@ -83,6 +83,7 @@ def choose(
         for sides, lists in zip(interpreter.branch_envs, (then_lists, else_lists), strict=True)
     )
     interpreter.branch_stale = (then_stale, else_stale)
+    interpreter.branch_identities = {}
     build.stale = {**({} if else_ended else else_stale), **({} if then_ended else then_stale)}
     if then_ended or else_ended:
         merged = else_env if then_ended else then_env
