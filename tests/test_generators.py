@@ -752,3 +752,41 @@ def test_errors_are_at_its_own_line() -> None:
     lines, start = inspect.getsourcelines(f)
     at = caught.value.span.line - start
     assert "yield np.roots" in lines[at]
+
+
+def halved(x):
+    while True:
+        yield x
+        x = x * 0.5 + 0.1
+
+
+def beside_an_array(x):
+    return sum(a * b for a, b in zip(x, halved(x[0]), strict=False))
+
+
+def cut_off_by_islice(x):
+    return sum(itertools.islice(halved(x[0]), 4))
+
+
+def by_next(x):
+    it = halved(x[0])
+    return next(it) * next(it)
+
+
+def as_the_help_says(x):
+    total = 0.0
+    for k, y in enumerate(halved(x[0])):
+        if k == len(x):
+            break
+        total += x[k] * y
+    return total
+
+
+@pytest.mark.parametrize("function", [beside_an_array, cut_off_by_islice, by_next])
+def test_generators_without_an_end_of_their_own(function: Any) -> None:
+    """list(halved(x)) would not end."""
+    with pytest.raises(UnsupportedError) as caught:
+        grad(function, jit=False)(X)
+    (help,) = caught.value.help
+    assert help == "go through it there:  for k, y in enumerate(halved(...)), which  if k == n: break  ends"
+    check_value_and_grad(grad(as_the_help_says, jit=False), X, rtol=1e-14)

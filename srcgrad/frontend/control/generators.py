@@ -80,11 +80,22 @@ def refuse_held(interpreter: Interpreter, value: Any) -> None:
         if endless is not None:
             interpreter.build.refuse(f"itertools.{endless.__name__} that no loop goes through", ENDLESS[endless])
         name = made.source.name
-        interpreter.build.refuse(
-            f"a generator that is not gone through where {name}() is called",
-            f"go through it there:  for y in {name}(...)",
-            f"or make a list of it:  ys = list({name}(...))",
-        )
+        helps = [f"go through it there:  for y in {name}(...)", f"or make a list of it:  ys = list({name}(...))"]
+        if _has_no_end(made.source.node):
+            helps = [f"go through it there:  for k, y in enumerate({name}(...)), which  if k == n: break  ends"]
+        interpreter.build.refuse(f"a generator that is not gone through where {name}() is called", *helps)
+
+
+def _has_no_end(function: Any) -> bool:
+    """Is there a `while True` in it that nothing leaves?"""
+    return any(
+        isinstance(stmt, ast.While)
+        and isinstance(stmt.test, ast.Constant)
+        and bool(stmt.test.value)
+        and not any(isinstance(part, (ast.Break, ast.Return, ast.Raise)) for part in walk(stmt))
+        for stmt in function.body
+        if isinstance(function, ast.FunctionDef)
+    )
 
 
 def note_only_uses(body: list[ast.stmt], parameters: Iterable[str] = ()) -> None:
