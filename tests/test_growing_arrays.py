@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support import check_value_and_grad
 
-from srcgrad import UnsupportedError, grad
+from srcgrad import RuntimeShapeError, UnsupportedError, grad
 
 X = np.array([0.5, 0.8])
 
@@ -124,3 +124,31 @@ def test_refused(function: Any, message: str) -> None:
     with pytest.raises(UnsupportedError, match=message) as caught:
         grad(function, jit=False).backward(X, 4)
     assert "while " in str(caught.value)
+
+
+def left_from_the_round_before(x, n):
+    total = 0.0
+    for k in range(1, 4):
+        for _ in range(n):
+            weights = np.exp(x[:k])
+            weights = weights / weights.sum()
+        total += np.sum(weights**2)
+    return total
+
+
+def in_its_shape_ahead(x, n):
+    total = 0.0
+    for k in range(1, 4):
+        weights = np.zeros(k)
+        for _ in range(n):
+            weights = np.exp(x[:k])
+            weights = weights / weights.sum()
+        total += np.sum(weights**2)
+    return total
+
+
+def test_what_an_inner_loop_makes_anew_in_another_shape():
+    x = np.array([0.5, -1.0, 2.0, 0.3])
+    with pytest.raises(RuntimeShapeError, match=r"its shape ahead of the loop:  weights = np\.zeros"):
+        grad(left_from_the_round_before, jit=False)(x, 2)
+    check_value_and_grad(grad(in_its_shape_ahead, jit=False), x, 2)

@@ -195,7 +195,10 @@ def check_room(interpreter: Interpreter, head: ArrayValue, end: ArrayValue, grow
         if affine.same(grows, affine.ZERO) and not _is_at_most(interpreter, length, _now(interpreter, head.dims[k])):
             called = build.names.wanted.get(memory.name, memory.name)
             message = f"{called} grows in a loop, by more in some rounds than in others: from at most {{}} to {{}}"
-            message += HELP + NAME_THE_COUNT + place(build.span)
+            made_anew = (
+                f"where each round makes it anew, give it its shape ahead of the loop:  {called} = np.zeros(...)"
+            )
+            message += HELP + made_anew + HELP + NAME_THE_COUNT + place(build.span)
             build.emit(If(Call("gt", (length, room), BOOL), (Raise("RuntimeShapeError", message, (room, length)),)))
 
 
