@@ -20,7 +20,7 @@ import scipy.sparse
 import scipy.stats
 from support import check_value_and_grad
 
-from srcgrad import grad
+from srcgrad import UnsupportedError, grad
 from srcgrad.testing import check_grad
 
 X = np.array([0.5, 1.5, 2.0])
@@ -744,3 +744,20 @@ def test_a_name_of_pythons_that_is_a_global_for_a_while(jit: bool, monkeypatch: 
                 np.testing.assert_allclose(call(X), expected)
     np.testing.assert_allclose(g.backward(X), [3.0] * 3)
     assert type(g.backward).__name__ == ("Direct" if jit else "method")  # (machine code looks for itself)
+
+
+KEPT_OUTSIDE = np.array([1.0, 2.0, 3.0])
+
+
+def perhaps_written(x, is_other):
+    y = KEPT_OUTSIDE
+    if is_other:
+        y = x * 2.0
+    y[0] = 5.0
+    return np.sum(y * x)
+
+
+def test_an_array_from_outside_that_may_be_written_by_another_name() -> None:
+    """The next call would have to find it so."""
+    with pytest.raises(UnsupportedError, match="KEPT_OUTSIDE may or may not be the array that was written"):
+        grad(perhaps_written, jit=False)(X, False)

@@ -440,9 +440,9 @@ class _Job:
         return self.kind != "primal" and any(var in variables(e) for stmt in body for e in expressions_of(stmt))
 
     def refuse_stale(self, outputs: Any) -> None:
-        """Python would have written the caller's array where we wrote a copy: seen too late to be right."""
+        """Python would have written the array of the caller, or from outside, where we wrote a copy: seen too late."""
         outputs_by_name = {leaf.name for leaf in flat_outputs(outputs) if isinstance(leaf, Array)}
-        for param in self.own:
+        for param in (*self.own, *(captured.param for captured, _ in self.interpreter.captured.values())):
             seen = self.kind == "primal" or param.name in outputs_by_name
             if seen and isinstance(param, Array) and param.name in self.build.stale:
                 self.build.span = self.build.stale[param.name]
