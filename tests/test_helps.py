@@ -91,8 +91,8 @@ def roots_in_an_array(x):
     return zeros[-1]
 
 
-def sine_integral(x):
-    return np.sum(scipy.special.sici(x)[0])  # here
+def parabolic_cylinder(x):
+    return np.sum(scipy.special.pbdv(1.5, x)[0])  # here
 
 
 def defines_a_class(x):
@@ -233,7 +233,7 @@ AT_A_LINE: list[tuple[Callable[..., Any], str]] = [
     (sums_by_keys_of_a_run, ALL_KEYS + re.escape("{'hi': 0.0, 'lo': 0.0}")),
     (sums_by_default, ALL_KEYS + re.escape("{'hi': 0.0, 'lo': 0.0}")),
     (lists_by_keys_of_a_run, ALL_KEYS + re.escape("{'hi': [], 'lo': []}")),
-    (sine_integral, "sici is not supported: .*help: .* give it its derivative:  @srcgrad.rule"),
+    (parabolic_cylinder, "pbdv is not supported: .*help: .* give it its derivative:  @srcgrad.rule"),
     (defines_a_class, "help: define it outside of the function"),
     (v_left_out_inside, "v is needed"),
     (Scaled().keeps_the_mean, r"name of its own.*:  mean = .*array that the object has:  self\.mean\[:\] = "),

@@ -27,17 +27,21 @@ from srcgrad.ir.expressions import BOOL, FLOAT32, FLOAT64, INT64, Call, Const, E
 from srcgrad.ir.walk import variables
 from srcgrad.passes import order
 from srcgrad.rules import names
+from srcgrad.rules.bessel import BESSEL
+from srcgrad.rules.distribution_functions import DISTRIBUTIONS
 from srcgrad.rules.partials import UNKNOWN, number
 from srcgrad.rules.scalar import PRIMITIVES as EVERY_PRIMITIVE
 from srcgrad.rules.scalar import Interval, spelling, times
-from srcgrad.rules.special import SPECIAL
+from srcgrad.rules.special import SPECIAL as OTHERS
 from srcgrad.runtime import scipy_special, special
 from srcgrad.runtime.special import whole_power
 from srcgrad.testing import check_grad, richardson
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
-OF_COMPLEX = ("real", "imag", "complex", "conj", "modulus", "phase")  # see test_complex
+OF_COMPLEX = ("real", "imag", "complex", "conj", "modulus", "phase", "wofz")  # see test_complex
+OF_SCIPY = OTHERS | BESSEL | DISTRIBUTIONS
+SPECIAL = {op: row for op, row in OF_SCIPY.items() if op not in OF_COMPLEX}
 OURS = {op: row for op, row in EVERY_PRIMITIVE.items() if not op.startswith("user.")}  # not those of other tests
 PRIMITIVES = {op: row for op, row in OURS.items() if op not in OF_COMPLEX}
 
@@ -45,7 +49,7 @@ PRIMITIVES = {op: row for op, row in OURS.items() if op not in OF_COMPLEX}
 # How a user writes each primitive.  Those whose result is no real number choose between two that are.
 WRITTEN = {
     op: f"np.{function.__name__}({', '.join(['{}'] * function.nin)})"
-    for op, function in names.UFUNCS.items() if names.FUNCTIONS.get(function) == op and op not in SPECIAL
+    for op, function in names.UFUNCS.items() if names.FUNCTIONS.get(function) == op and op not in OF_SCIPY
 } | {
     "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "div": "{} / {}", "neg": "-{}", "pos": "+{}",
     "floordiv": "{} // {}", "mod": "{} % {}", "pow": "{} ** {}", "abs": "abs({})",
@@ -71,6 +75,15 @@ WRITTEN = {
 INTERNAL = ("trigamma", "sinc_slope", "per_square", "exprel_slope", "log1p_ratio_slope", "exponent", "stop_gradient",
             "steady", "follow", "wrap_low", "wrap_high",
             "eval_jacobi", "eval_genlaguerre", "eval_chebyu")
+# one result of several
+ONE_OF = {f"airy_{name}": f"scipy.special.airy({{}})[{k}]" for k, name in enumerate(("ai", "aip", "bi", "bip"))} | {
+    f"ellipj_{name}": f"scipy.special.ellipj({{}}, {{}})[{k}]" for k, name in enumerate(("sn", "cn", "dn", "ph"))
+} | {
+    "fresnel_s": "scipy.special.fresnel({})[0]", "fresnel_c": "scipy.special.fresnel({})[1]",
+    "si": "scipy.special.sici({})[0]", "ci": "scipy.special.sici({})[1]",
+    "shi": "scipy.special.shichi({})[0]", "chi": "scipy.special.shichi({})[1]",
+    "spherical_legendre": "np.real(scipy.special.sph_harm_y(2, 1, {2}, 0.0))",
+}
 SCALAR_ONLY = [op for op, text in WRITTEN.items() if re.search(r"\b(if|math|int|max|min|float64|abs)\b", text)]
 # fmt: on
 
@@ -81,6 +94,8 @@ def middle(interval: Interval) -> Any:
 
 def written_special(op: str) -> str:
     """How a user writes a function of SciPy's: a number stands where no derivative is known."""
+    if op in ONE_OF:
+        return ONE_OF[op]
     row = SPECIAL[op]
     assert row.partials
     holes = [f"{{{k}}}" if p is not UNKNOWN else str(middle(row.domain[k])) for k, p in enumerate(row.partials)]
@@ -185,6 +200,10 @@ def written_value(op: str, point: tuple[Any, ...]) -> Any:
         return (rises[0] - rises[1]) / x**2
     if op in SPECIAL or op == "digamma":
         operands = [p if isinstance(p, np.integer) else float(p) for p in point]
+        if op == "spherical_legendre":
+            return np.real(scipy.special.sph_harm_y(*operands, 0.0))
+        if op in ONE_OF:
+            return spelled(ONE_OF[op], operands)
         return getattr(scipy.special, op.removeprefix("scipy_"))(*operands)
     if op == "trigamma":
         return scipy.special.polygamma(1, float(point[0]))
@@ -314,7 +333,9 @@ def _plain(expr: Expr) -> str:
     return str(expr.value) if isinstance(expr, Const) else expr.name  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("function", [*names.FUNCTIONS, *names.MATH, *names.WHOLE_MATH], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [
+        *(function for function, op in names.FUNCTIONS.items() if op not in OF_COMPLEX), *names.MATH, *names.WHOLE_MATH
+    ], ids=lambda f: f.__name__)
 def test_functions_are_the_primitives_they_are_said_to_be(function: Any) -> None:
     op = {**names.FUNCTIONS, **names.MATH, **names.WHOLE_MATH}[function]
     row = PRIMITIVES[op]

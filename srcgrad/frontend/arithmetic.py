@@ -52,7 +52,7 @@ COMPLEX_NAMES = {"abs": "modulus"}  # what an operation is called where an opera
 TAKE_COMPLEX = frozenset((
     "add", "sub", "mul", "div", "neg", "pos", "pow", "square", "reciprocal", "modulus", "phase", "conj", "sqrt", "exp",
     "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh",
-    "tanh", "arcsinh", "arccosh", "arctanh", "eq", "ne", "isnan", "isinf", "isfinite",
+    "tanh", "arcsinh", "arccosh", "arctanh", "eq", "ne", "isnan", "isinf", "isfinite", "wofz",
 ))  # fmt: skip
 HALF = np.dtype(np.float16)  # of integers of 8 bits and bools; Numba has no arithmetic in it
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")

@@ -1,3 +1,8 @@
-"""Derivative rules as data: `scalar` and `special` hold one row per primitive, `names` says how users spell them."""
+"""Derivative rules as data: one row per primitive, and `names` for how users spell them.
 
-from . import special as special  # its rows go into the table of `scalar`
+`scalar` has the table; `special`, `bessel` and `distribution_functions` put the functions of SciPy's into it.
+"""
+
+from . import bessel as bessel
+from . import distribution_functions as distribution_functions
+from . import special as special

@@ -15,14 +15,17 @@ import numpy as np
 import scipy.special
 
 from ..ir.expressions import Call, Const, Expr, both, call, compare, less, select
+from ..runtime import scipy_special
 from .names import FUNCTIONS, UFUNCS, Like
-from .partials import UNKNOWN, Partial, number, pick
-from .scalar import ABOVE_ONE, INF, NAN, POSITIVE, PRIMITIVES, REAL, UNIT, Interval, Primitive
+from .partials import UNKNOWN, Partial, imaginary_part, number, pick, pow_base, pow_exponent, real_part
+from .scalar import ABOVE_ONE, COMPLEX, INF, NAN, POSITIVE, PRIMITIVES, REAL, UNIT, Interval, Primitive
 
 ROOT_PI = math.sqrt(math.pi)
 ROOT_TAU = math.sqrt(2 * math.pi)
 ROOT_HALF = math.sqrt(0.5)
+ROOT_HALF_PI = math.sqrt(0.5 * math.pi)
 PROBABILITY = Interval(0.05, 0.95)
+BELOW_ZERO = Interval(-3.0, -0.1)
 ORDER = Interval(0.5, 3.0)
 DEGREE = Interval(0, 4, np.dtype(np.int64))
 
@@ -45,19 +48,6 @@ def unless_zero(x: Expr, at_zero: Any, slope: Expr) -> Expr:
 def only_of(x: Expr, quotient: Expr) -> Expr:
     """A multiple of x over what may be 0 as well: nothing where x is 0, with the slope of a multiple there."""
     return Call("unless_zero", (x, quotient), quotient.dtype)
-
-
-def bessel(op: str, ahead: float, behind: float, own: Partial = lambda v, x, out: None) -> tuple[Partial, Partial]:
-    """The slope of a Bessel function of order v, by those of orders v + 1 and v - 1."""
-
-    def slope(v: Expr, x: Expr, out: Expr) -> Expr:
-        after, before = at_order(op, v, x, 1), at_order(op, v, x, -1)
-        difference = before - after if ahead * behind < 0 else before + after
-        halved = behind * difference
-        extra = own(v, x, out)
-        return halved if extra is None else halved + extra
-
-    return UNKNOWN, slope
 
 
 def as_real(n: Expr, x: Expr) -> Expr:
@@ -96,6 +86,32 @@ def chebyu_slope(n: Expr, x: Expr, out: Expr) -> Expr:
     return (degree + 1.0) / at_one * jacobi_slope(n, half, half, x, out)
 
 
+def gegenbauer_slope(n: Expr, a: Expr, x: Expr, out: Expr) -> Expr:
+    lower = Call("eval_gegenbauer", (call("sub", n, 1), summed(a, number(1.0, x)), x), x.dtype)
+    return select(compare("eq", n, 0), number(0.0, x), 2.0 * a * lower)
+
+
+def legendre_function_slope(m: Expr, v: Expr, x: Expr, out: Expr) -> Expr:
+    """DLMF 14.10.5; at 1 and -1, where that is 0 / 0, known for m = 0 alone."""
+    order, degree = as_real(m, x), as_real(v, x)
+    lower = Call("lpmv", (m, call("sub", v, 1), x), x.dtype)
+    slope = (degree * (x * out) - (degree + order) * lower) / (x * x - 1.0)
+    at_end = both(compare("eq", m, 0), compare("eq", call("abs", x), 1.0))
+    return select(at_end, 0.5 * degree * (degree + 1.0) * (x * out), slope)
+
+
+def spherical_legendre_slope(n: Expr, m: Expr, theta: Expr, out: Expr) -> Expr:
+    """Half the difference of those of the orders beside it: nothing is divided by, at the poles.
+
+    It is a function of cos(theta) and abs(sin(theta)).
+    """
+    degree, order = as_real(n, theta), as_real(m, theta)
+    above, below = (Call("spherical_legendre", (n, call("add", m, k), theta), theta.dtype) for k in (1, -1))
+    up = call("sqrt", call("maximum", (degree - order) * (degree + order + 1.0), 0.0))
+    down = call("sqrt", call("maximum", (degree + order) * (degree - order + 1.0), 0.0))
+    return 0.5 * (sign_of(call("sin", theta)) * (up * above - down * below))
+
+
 def genlaguerre_slope(n: Expr, a: Expr, x: Expr, out: Expr) -> Expr:
     lower = Call("eval_genlaguerre", (call("sub", n, 1), summed(a, number(1.0, x)), x), x.dtype)
     return select(compare("eq", n, 0), number(0.0, x), -lower)
@@ -103,21 +119,6 @@ def genlaguerre_slope(n: Expr, a: Expr, x: Expr, out: Expr) -> Expr:
 
 def laguerre_slope(n: Expr, x: Expr, out: Expr) -> Expr:
     return genlaguerre_slope(n, number(0.0, x), x, out)
-
-
-def student_density(df: Expr, t: Expr, out: Expr) -> Expr:
-    """poch, log1p: differences of log-gammas, and powers of 1 + t*t/df, lose the digits that a large df has."""
-    scale = call("poch", 0.5 * df, number(0.5, df)) / call("sqrt", math.pi * df)
-    return scale * call("exp", call("xlog1py", -0.5 * (df + 1.0), t * t / df))
-
-
-def owens_first(h: Expr, a: Expr, out: Expr) -> Expr:
-    return -0.5 / ROOT_TAU * call("exp", -0.5 * (h * h)) * call("erf", ROOT_HALF * (a * h))
-
-
-def owens_second(h: Expr, a: Expr, out: Expr) -> Expr:
-    widened = 1.0 + a * a
-    return call("exp", -0.5 * (h * h) * widened) / (2 * math.pi * widened)
 
 
 def elliptic_root(phi: Expr, m: Expr) -> Expr:
@@ -137,16 +138,6 @@ def reciprocal_gamma_slope(x: Expr, out: Expr) -> Expr:
 
 def sign_of(x: Expr) -> Expr:
     return call("sign", x)
-
-
-def gamma_density(a: Expr, x: Expr) -> Expr:
-    """x**(a - 1) e**-x / gamma(a), which is the slope of gammainc."""
-    return call("exp", call("xlogy", a - 1.0, x) - x - call("gammaln", a))
-
-
-def beta_density(a: Expr, b: Expr, x: Expr) -> Expr:
-    powers = call("xlogy", a - 1.0, x) + call("xlog1py", b - 1.0, -x)
-    return call("exp", powers - call("betaln", a, b))
 
 
 def huber_scale(delta: Expr, r: Expr, out: Expr) -> Expr:
@@ -215,6 +206,20 @@ def incomplete_second(phi: Expr, m: Expr, out: Expr) -> Expr:
     return pick(less(call("abs", m), 1e-4), -0.5 * powers_of_sine(phi, m, 0.5, 0.375), slope)
 
 
+def jacobi(which: str, u: Expr, m: Expr) -> Expr:
+    return call(f"ellipj_{which}", u, m)
+
+
+def amplitude_by_m(u: Expr, m: Expr) -> Expr:
+    """Of the integral of the first kind up to the amplitude, which is u, both slopes are known."""
+    return -(jacobi("dn", u, m) * incomplete_first(jacobi("ph", u, m), m, u))
+
+
+def delta_by_m(u: Expr, m: Expr, out: Expr) -> Expr:
+    sine = jacobi("sn", u, m)
+    return -0.5 * (sine * (sine + 2.0 * m * (jacobi("cn", u, m) * amplitude_by_m(u, m)))) / out
+
+
 EXPREL = tuple(1 / (math.factorial(k) * (k + 3)) for k in range(6))
 LOG1P_RATIO = tuple((-1) ** k * (k + 1) * (k + 2) / (k + 3) for k in range(6))
 FIRST_KIND = tuple(math.pi / 2 * c for c in (1 / 4, 9 / 32, 75 / 256, 1225 / 4096, 19845 / 65536))
@@ -239,6 +244,14 @@ def dawsn_slope(x: Expr, out: Expr) -> Expr:
     return pick(less(20.0, call("abs", x)), -far_out(0.5 / (x * x)), 1.0 - 2.0 * (x * out))
 
 
+def faddeeva_slope(z: Expr, out: Expr) -> Expr:
+    """2i / sqrt(pi) - 2 z w(z), which cancels far out; below the real axis w(z) is 2 exp(-z**2) - w(-z)."""
+    square, height = z * z, imaginary_part(z)
+    below = select(less(height, 0.0), -4.0 * (z * call("exp", -square)), number(0.0, z))
+    size = call("hypot", real_part(z), height)
+    return select(less(20.0, size), -2j / ROOT_PI * far_out(0.5 / square) + below, 2j / ROOT_PI - 2.0 * (z * out))
+
+
 def near_zero(x: Expr, series: tuple[float, ...], slope: Expr) -> Expr:
     """A slope by its series near 0, where the formula cancels."""
     return pick(less(call("abs", x), 1e-3), series_at(x, series), slope)
@@ -260,17 +273,8 @@ SPECIAL: dict[str, Primitive] = {
     "erfcinv":     special("erfcinv", (lambda x, out: -ROOT_PI / 2 * call("exp", out * out),), (PROBABILITY,),
                            corners={(1.0,): (-ROOT_PI / 2,), (0.0,): (-INF,)}),
     "dawsn":       special("dawsn", (dawsn_slope,), (REAL,), corners={(-1e8,): (-0.5e-16,)}),
-    "ndtr":        special("ndtr", (lambda x, out: 1 / ROOT_TAU * call("exp", -0.5 * (x * x)),), (REAL,),
-                           singular=False),
-    "log_ndtr":    special("log_ndtr", (lambda x, out: math.sqrt(2 / math.pi) / call("erfcx", -ROOT_HALF * x),),
-                           (REAL,)),
-    "ndtri":       special("ndtri", (lambda x, out: ROOT_TAU * call("exp", 0.5 * (out * out)),), (PROBABILITY,),
-                           corners={(0.5,): (ROOT_TAU,), (0.0,): (INF,)}),
-
     "erfi":        special("erfi", (lambda x, out: 2 / ROOT_PI * call("exp", x * x),), (REAL,)),
-    "owens_t":     special("owens_t", (owens_first, owens_second), (REAL, REAL)),
-    "stdtr":       special("stdtr", (UNKNOWN, student_density), (POSITIVE, REAL), cost=100,
-                           corners={(4e6, 0.0): (0.0, 0.3989422554675409)}),
+    "wofz":        special("wofz", (faddeeva_slope,), (COMPLEX,), cost=100),
 
     # gamma and beta functions
     "scipy_gamma": special("gamma", (lambda x, out: out * psi(x),), (POSITIVE,)),
@@ -290,17 +294,6 @@ SPECIAL: dict[str, Primitive] = {
                                     lambda z, m, out: out * psi(z + m)), (POSITIVE, POSITIVE)),
     "zeta":        special("zeta", (UNKNOWN, lambda s, x, out: -s * call("zeta", s + 1.0, x)),
                            (ABOVE_ONE, POSITIVE), cost=100),
-    "gammainc":    special("gammainc", (UNKNOWN, lambda a, x, out: gamma_density(a, x)), (POSITIVE, POSITIVE)),
-    "gammaincc":   special("gammaincc", (UNKNOWN, lambda a, x, out: -gamma_density(a, x)), (POSITIVE, POSITIVE)),
-    "gammaincinv": special("gammaincinv", (UNKNOWN, lambda a, y, out: 1.0 / gamma_density(a, out)),
-                           (POSITIVE, PROBABILITY), cost=100),
-    "gammainccinv": special("gammainccinv", (UNKNOWN, lambda a, y, out: -1.0 / gamma_density(a, out)),
-                           (POSITIVE, PROBABILITY), cost=100),
-    "betainc":     special("betainc", (UNKNOWN, UNKNOWN, lambda a, b, x, out: beta_density(a, b, x)),
-                           (POSITIVE, POSITIVE, PROBABILITY)),
-    "betaincinv":  special("betaincinv", (UNKNOWN, UNKNOWN, lambda a, b, y, out: 1.0 / beta_density(a, b, out)),
-                           (POSITIVE, POSITIVE, PROBABILITY), cost=100),
-
     # logistic functions, entropies, losses
     "expit":       special("expit", (lambda x, out: out * (1.0 - out),), (REAL,), singular=False, cost=15),
     "log_expit":   special("log_expit", (lambda x, out: call("expit", -x),), (REAL,), singular=False, cost=25),
@@ -333,6 +326,9 @@ SPECIAL: dict[str, Primitive] = {
     "inv_boxcox":  special("inv_boxcox", inverse_box(0.0), (POSITIVE, POSITIVE),
                            corners={(2.0, 0.0): (math.exp(2), -2 * math.exp(2))}),
     "inv_boxcox1p": special("inv_boxcox1p", inverse_box(1.0), (POSITIVE, POSITIVE)),
+    "powm1":       special("powm1", (lambda x, y, out: pow_base(x, y, out + 1.0),
+                                     lambda x, y, out: pow_exponent(x, y, out + 1.0)), (POSITIVE, REAL)),
+    "wrightomega": special("wrightomega", (lambda x, out: out / (1.0 + out),), (REAL,), cost=60),
     "exprel":      special("exprel", (lambda x, out: call("exprel_slope", x),), (REAL,), corners={(0.0,): (0.5,)}),
     "eval_jacobi": special("eval_jacobi", (UNKNOWN, UNKNOWN, UNKNOWN, jacobi_slope),
                            (DEGREE, POSITIVE, POSITIVE, UNIT)),
@@ -353,6 +349,10 @@ SPECIAL: dict[str, Primitive] = {
                                       a * b / c * call("hyp2f1", a + 1.0, b + 1.0, c + 1.0, z)),
                            (POSITIVE, POSITIVE, POSITIVE, UNIT), cost=100),
 
+    "hyperu":      special("hyperu", (UNKNOWN, UNKNOWN,
+                                      lambda a, b, x, out: -a * call("hyperu", a + 1.0, b + 1.0, x)),
+                           (POSITIVE, POSITIVE, POSITIVE), cost=100),
+
     # orthogonal polynomials
     "eval_legendre": special("eval_legendre", (UNKNOWN, legendre_slope), (DEGREE, UNIT)),
     "eval_chebyt": special("eval_chebyt", (UNKNOWN, polynomial("eval_chebyt", lambda n: n, "eval_chebyu")),
@@ -362,47 +362,46 @@ SPECIAL: dict[str, Primitive] = {
                            (DEGREE, REAL)),
     "eval_laguerre": special("eval_laguerre", (UNKNOWN, laguerre_slope), (DEGREE, REAL)),
 
-    # exponential integrals, elliptic integrals
+    "eval_gegenbauer": special("eval_gegenbauer", (UNKNOWN, UNKNOWN, gegenbauer_slope), (DEGREE, POSITIVE, UNIT)),
+    "lpmv":        special("lpmv", (UNKNOWN, UNKNOWN, legendre_function_slope),
+                           (Interval(0, 2, np.dtype(np.int64)), DEGREE, UNIT), cost=100),
+    "spherical_legendre": special("spherical_legendre", (UNKNOWN, UNKNOWN, spherical_legendre_slope),
+                           (DEGREE, Interval(-4, 4, np.dtype(np.int64)), REAL), cost=60),
+
+    # integrals of exponentials, sines and cosines
     "exp1":        special("exp1", (lambda x, out: -(call("exp", -x) / x),), (POSITIVE,)),
     "expi":        special("expi", (lambda x, out: call("exp", x) / x,), (POSITIVE,)),
     "expn":        special("expn", (UNKNOWN, lambda n, x, out: -at_order("expn", n, x, -1)),
                            (Interval(1, 4, np.dtype(np.int64)), POSITIVE)),
+    "si":          special("si", (lambda x, out: call("sinc", x / math.pi),), (REAL,)),
+    "ci":          special("ci", (lambda x, out: call("cos", x) / x,), (POSITIVE,)),
+    "shi":         special("shi", (lambda x, out: unless_zero(x, 1.0, call("sinh", x) / x),), (REAL,),
+                           corners={(0.0,): (1.0,)}),
+    "chi":         special("chi", (lambda x, out: call("cosh", x) / x,), (POSITIVE,)),
+    "fresnel_s":   special("fresnel_s", (lambda x, out: call("sin", math.pi / 2 * (x * x)),), (REAL,)),
+    "fresnel_c":   special("fresnel_c", (lambda x, out: call("cos", math.pi / 2 * (x * x)),), (REAL,)),
     "spence":      special("spence", (lambda x, out: near_zero(x - 1.0, LOGARITHM, call("log", x) / (1.0 - x)),),
                            (POSITIVE,), corners={(1.0,): (-1.0,)}),
+
+    # elliptic integrals and functions
     "ellipk":      special("ellipk", (elliptic_first,), (PROBABILITY,), corners={(0.0,): (math.pi / 8,)}),
+    "ellipkm1":    special("ellipkm1", (lambda p, out: -elliptic_first(1.0 - p, out),), (PROBABILITY,)),
     "ellipe":      special("ellipe", (elliptic_second,), (PROBABILITY,), corners={(0.0,): (-math.pi / 8,)}),
 
     "ellipkinc":   special("ellipkinc", (lambda phi, m, out: 1.0 / elliptic_root(phi, m), incomplete_first),
                            (UNIT, PROBABILITY)),
     "ellipeinc":   special("ellipeinc", (lambda phi, m, out: elliptic_root(phi, m), incomplete_second),
                            (UNIT, PROBABILITY)),
-
-    # Bessel functions
-    "j0":          special("j0", (lambda x, out: -call("j1", x),), (REAL,)),
-    "j1":          special("j1", (lambda x, out: unless_zero(x, 0.5, call("j0", x) - out / x),), (REAL,),
-                           corners={(0.0,): (0.5,)}),
-    "y0":          special("y0", (lambda x, out: -call("y1", x),), (POSITIVE,)),
-    "y1":          special("y1", (lambda x, out: call("y0", x) - out / x,), (POSITIVE,)),
-    "i0":          special("i0", (lambda x, out: call("i1", x),), (REAL,), corners={(0.0,): (0.0,)}),
-    "i1":          special("i1", (lambda x, out: unless_zero(x, 0.5, call("i0", x) - out / x),), (REAL,),
-                           corners={(0.0,): (0.5,)}),
-    "i0e":         special("i0e", (lambda x, out: call("i1e", x) - sign_of(x) * out,), (REAL,),
-                           corners={(0.0,): (0.0,)}),
-    "i1e":         special("i1e", (lambda x, out: unless_zero(x, 0.5, call("i0e", x) - out * (sign_of(x) + 1.0 / x)),),
-                           (REAL,), corners={(0.0,): (0.5,)}),
-    "k0":          special("k0", (lambda x, out: -call("k1", x),), (POSITIVE,)),
-    "k1":          special("k1", (lambda x, out: -call("k0", x) - out / x,), (POSITIVE,)),
-    "k0e":         special("k0e", (lambda x, out: out - call("k1e", x),), (POSITIVE,)),
-    "k1e":         special("k1e", (lambda x, out: out - out / x - call("k0e", x),), (POSITIVE,)),
-    "jv":          special("jv", bessel("jv", -0.5, 0.5), (ORDER, POSITIVE), cost=100),
-    "yv":          special("yv", bessel("yv", -0.5, 0.5), (ORDER, POSITIVE), cost=100),
-    "iv":          special("iv", bessel("iv", 0.5, 0.5), (ORDER, POSITIVE), cost=100),
-    "kv":          special("kv", bessel("kv", -0.5, -0.5), (ORDER, POSITIVE), cost=100),
-    "ive":         special("ive", bessel("ive", 0.5, 0.5, lambda v, x, out: -(sign_of(x) * out)), (ORDER, POSITIVE),
-                           cost=100),
-    "kve":         special("kve", bessel("kve", -0.5, -0.5, lambda v, x, out: out), (ORDER, POSITIVE), cost=100),
-    "kn":          special("kn", bessel("kn", -0.5, -0.5), (Interval(1, 3, np.dtype(np.int64)), POSITIVE), cost=100),
-    "yn":          special("yn", bessel("yn", -0.5, 0.5), (Interval(1, 3, np.dtype(np.int64)), POSITIVE), cost=100),
+    "ellipj_sn":   special("ellipj_sn", (lambda u, m, out: jacobi("cn", u, m) * jacobi("dn", u, m),
+                                         lambda u, m, out: jacobi("cn", u, m) * amplitude_by_m(u, m)),
+                           (REAL, PROBABILITY), cost=100),
+    "ellipj_cn":   special("ellipj_cn", (lambda u, m, out: -(jacobi("sn", u, m) * jacobi("dn", u, m)),
+                                         lambda u, m, out: -(jacobi("sn", u, m) * amplitude_by_m(u, m))),
+                           (REAL, PROBABILITY), cost=100),
+    "ellipj_dn":   special("ellipj_dn", (lambda u, m, out: -m * (jacobi("sn", u, m) * jacobi("cn", u, m)), delta_by_m),
+                           (REAL, PROBABILITY), cost=100),
+    "ellipj_ph":   special("ellipj_ph", (lambda u, m, out: jacobi("dn", u, m),
+                                         lambda u, m, out: amplitude_by_m(u, m)), (REAL, PROBABILITY), cost=100),
 }
 # fmt: on
 
@@ -415,12 +414,32 @@ ALIASES: dict[Any, str] = {
     scipy.special.cbrt: "cbrt", scipy.special.round: "rint", np.i0: "i0",
 }
 # fmt: on
-NAMED = [op for op in SPECIAL if isinstance(getattr(scipy.special, op, None), np.ufunc)]
 
-PRIMITIVES.update(SPECIAL)
-UFUNCS.update({op: getattr(scipy.special, op) for op in NAMED})
+
+def register(rows: dict[str, Primitive]) -> None:
+    """Rows into the table; those that are SciPy's own ufuncs by their names."""
+    named = {op: getattr(scipy.special, op) for op in rows if isinstance(getattr(scipy.special, op, None), np.ufunc)}
+    PRIMITIVES.update(rows)
+    UFUNCS.update(named)
+    FUNCTIONS.update({function: op for op, function in named.items()})
+
+
+def ours(models: dict[str, np.ufunc]) -> None:
+    """Rows of functions that only `runtime.scipy_special` has, with the dtypes of these ufuncs."""
+    for op, model in models.items():
+        function = getattr(scipy_special, op)
+        UFUNCS[op], FUNCTIONS[function] = Like(function, model, widens=False), op
+
+
+register(SPECIAL)
+FUNCTIONS.update(ALIASES)
 UFUNCS.update({"scipy_gamma": scipy.special.gamma, "digamma": scipy.special.psi})
+ours({
+    "si": scipy.special.j0, "ci": scipy.special.j0, "shi": scipy.special.j0, "chi": scipy.special.j0,
+    "fresnel_s": scipy.special.j0, "fresnel_c": scipy.special.j0,
+    "ellipj_sn": scipy.special.ellipeinc, "ellipj_cn": scipy.special.ellipeinc, "ellipj_dn": scipy.special.ellipeinc,
+    "ellipj_ph": scipy.special.ellipeinc, "spherical_legendre": scipy.special.betainc,
+})  # fmt: skip
 UFUNCS["zeta"] = Like(scipy.special.zeta, scipy.special.poch, widens=False)
-FUNCTIONS.update({getattr(scipy.special, op): op for op in NAMED} | ALIASES)
 
 __all__ = ["ALIASES", "SPECIAL"]

@@ -7,9 +7,8 @@ few that loops of neural networks and statistics are full of are written out her
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.special
@@ -19,42 +18,36 @@ from numba.core import types
 from numba.extending import get_cython_function_address, overload
 
 from srcgrad.runtime.linked import linked
+from srcgrad.runtime.scipy_special_calls import SAID, of_c
 from srcgrad.runtime.vector_math import exp, log, log1p
 
 # fmt: off
 ONE_OPERAND = (
-    "dawsn", "ellipe", "ellipk", "entr", "erfcinv", "erfcx", "erfi", "erfinv", "exp1", "expi", "exprel", "gamma",
-    "gammaln", "i0", "i0e", "i1", "i1e", "j0", "j1", "k0", "k0e", "k1", "k1e", "log_ndtr", "loggamma", "logit",
-    "ndtr", "ndtri", "psi", "rgamma", "spence", "y0", "y1",
+    "bei", "beip", "ber", "berp", "dawsn", "ellipe", "ellipk", "ellipkm1", "entr", "erfcinv", "erfcx", "erfi",
+    "erfinv", "exp1", "expi", "exprel", "gamma", "gammaln", "i0", "i0e", "i1", "i1e", "j0", "j1", "k0", "k0e", "k1",
+    "k1e", "kei", "keip", "ker", "kerp", "log_ndtr", "loggamma", "logit", "ndtr", "ndtri", "ndtri_exp", "psi",
+    "rgamma", "spence", "wrightomega", "y0", "y1",
 )
 TWO_OPERANDS = (
-    "beta", "betaln", "binom", "boxcox", "boxcox1p", "ellipeinc", "ellipkinc", "eval_chebyt", "eval_chebyu",
-    "eval_hermite", "eval_hermitenorm", "eval_laguerre", "eval_legendre", "expn", "gammainc", "gammaincc",
-    "gammainccinv", "gammaincinv", "huber", "hyp0f1", "inv_boxcox", "inv_boxcox1p", "iv", "ive", "jv", "kl_div", "kn",
-    "kv", "kve", "owens_t", "poch", "pseudo_huber", "rel_entr", "stdtr", "yn", "yv",
+    "beta", "betaln", "binom", "boxcox", "boxcox1p", "chdtr", "chdtrc", "chdtri", "ellipeinc", "ellipkinc",
+    "eval_chebyt", "eval_chebyu", "eval_hermite", "eval_hermitenorm", "eval_laguerre", "eval_legendre", "expn",
+    "gammainc", "gammaincc", "gammainccinv", "gammaincinv", "huber", "hyp0f1", "inv_boxcox", "inv_boxcox1p", "iv",
+    "ive", "jv", "jve", "kl_div", "kn", "kv", "kve", "modstruve", "owens_t", "pdtr", "pdtrc", "poch", "powm1",
+    "pseudo_huber", "rel_entr", "stdtr", "stdtrit", "struve", "yn", "yv", "yve",
 )
-THREE_OPERANDS = ("betainc", "betaincinv", "eval_genlaguerre", "hyp1f1")
+THREE_OPERANDS = (
+    "bdtr", "bdtrc", "betainc", "betaincc", "betaincinv", "eval_gegenbauer", "eval_genlaguerre", "gdtr", "gdtrc",
+    "hyp1f1", "hyperu", "lpmv", "nbdtr", "nbdtrc",
+)
 FOUR_OPERANDS = ("eval_jacobi", "hyp2f1")
 # fmt: on
-
-
-def _of_c() -> dict[str, dict[str, str]]:
-    """SciPy's C functions by name, those of one name by their signatures."""
-    found: dict[str, dict[str, str]] = {}
-    for key, capsule in compiled.__pyx_capi__.items():
-        name = re.sub(r"__pyx_fuse_[\d_]+", "", key)
-        found.setdefault(name, {})[str(capsule)] = key
-    return found
-
-
-_OF_C = _of_c()
 
 
 def external(name: str, count: int) -> tuple[Any, bool]:
     """The C function, and whether its first argument is a whole number; SciPy's has one more, which says nothing."""
     for first in ("double", "Py_ssize_t"):
         operands = ", ".join((first, *["double"] * (count - 1)))
-        for signature, key in _OF_C[name].items():
+        for signature, key in of_c()[name].items():
             if f"double ({operands}, int __pyx_skip_dispatch)" in signature:
                 symbol, is_whole = f"srcgrad_special_{name}", first != "double"
                 binding.add_symbol(symbol, get_cython_function_address(compiled.__name__, key))
@@ -82,6 +75,11 @@ def function_of(name: str, count: int) -> Callable[..., Any]:
 
 for _count, _names in enumerate((ONE_OPERAND, TWO_OPERANDS, THREE_OPERANDS, FOUR_OPERANDS), start=1):
     globals().update((name, function_of(name, _count)) for name in _names)
+globals().update(SAID)
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -142,6 +140,24 @@ EULER_MACLAURIN = (
     1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000, 1 / 74724249600,
     -3617 / 10670622842880000,
 )  # fmt: skip
+
+
+@linked
+def spherical_legendre(n: Any, m: Any, theta: Any) -> Any:
+    """sqrt((2n + 1) / 4 pi (n - m)! / (n + m)!) P(m, n, cos(theta)), as in `sph_harm_y`: by degrees, upwards from m."""
+    size, degree = int(abs(m)), int(n)
+    if size > degree:
+        return type(theta)(0.0)
+    cosine, sine = np.cos(np.float64(theta)), abs(np.sin(np.float64(theta)))
+    value = np.float64(0.5) / np.sqrt(np.pi)
+    for i in range(1, size + 1):
+        value *= -np.sqrt((2.0 * i + 1.0) / (2.0 * i)) * sine
+    before = np.float64(0.0)
+    for k in range(size + 1, degree + 1):
+        below = np.sqrt(((k - 1.0) ** 2 - size * size) / (4.0 * (k - 1.0) ** 2 - 1.0))
+        grown = np.sqrt((4.0 * k * k - 1.0) / (k * k - size * size)) * (cosine * value - below * before)
+        before, value = value, grown
+    return type(theta)(-value if m < 0 and size % 2 == 1 else value)
 
 
 @linked

@@ -178,9 +178,47 @@ def cosdg(x, out=None):
     return np.cos(np.deg2rad(real_of(x, "cosdg")), out=out)
 
 
+@means(scipy.special.tandg)
+def tandg(x, out=None):
+    return np.tan(np.deg2rad(real_of(x, "sindg")), out=out)
+
+
 @means(scipy.special.fdtr)
 def fdtr(dfn, dfd, x):
     return scipy.special.betainc(0.5 * dfn, 0.5 * dfd, dfn * x / (dfd + dfn * x))
+
+
+@means(scipy.special.fdtrc)
+def fdtrc(dfn, dfd, x):
+    return scipy.special.betainc(0.5 * dfd, 0.5 * dfn, dfd / (dfd + dfn * x))
+
+
+# Polynomials that are others at another place.
+
+
+@means(scipy.special.eval_sh_legendre)
+def eval_sh_legendre(n, x):
+    return scipy.special.eval_legendre(n, 2.0 * x - 1.0)
+
+
+@means(scipy.special.eval_sh_chebyt)
+def eval_sh_chebyt(n, x):
+    return scipy.special.eval_chebyt(n, 2.0 * x - 1.0)
+
+
+@means(scipy.special.eval_sh_chebyu)
+def eval_sh_chebyu(n, x):
+    return scipy.special.eval_chebyu(n, 2.0 * x - 1.0)
+
+
+@means(scipy.special.eval_chebyc)
+def eval_chebyc(n, x):
+    return 2.0 * scipy.special.eval_chebyt(n, 0.5 * x)
+
+
+@means(scipy.special.eval_chebys)
+def eval_chebys(n, x):
+    return scipy.special.eval_chebyu(n, 0.5 * x)
 
 
 @means(np.modf, math.modf)
