@@ -180,6 +180,21 @@ def test_an_index_that_stands_twice_beside_axes_that_are_one(jit: bool) -> None:
     check_value_and_grad(f, x, rtol=1e-14)
 
 
+def from_a_quotient_on(x, n, m):
+    total = 0
+    for i in range(3):
+        total = total + np.sum(x[n // m :] ** 2) * np.sum(x[: n // m])
+        if i == 1:
+            total = total * 2.0
+    return total
+
+
+@pytest.mark.parametrize(("n", "m"), [(-4, 2), (4, 2), (-1, 3), (3, -2), (0, 5)])
+def test_quotients_of_what_is_handed_in_may_be_negative(n: int, m: int) -> None:
+    x = np.array([0.3, -0.8, 1.5, 0.05, 0.9])
+    check_grad(grad(from_a_quotient_on, jit=False), x, n, m)
+
+
 def test_a_quotient_of_a_number_in_an_array_of_no_axes() -> None:
     f = grad(from_arrow("x, a -> np.where(x >= 9.0, 0.0, x / np.sqrt(a - 0.1))"), jit=False)
     check_grad(f, np.array([1.0, 2.0, 10.0]), np.array(0.16))

@@ -451,6 +451,17 @@ def finally_further_in(a, b):
         return c[0]
 
 
+def changes_on_one_path(a, b):
+    found = [a, 0.0]
+    try:
+        if b > 0.0:
+            found[0] = b
+            raise ValueError("b")
+    except ValueError:
+        found[1] = 2.0
+    return found[0] * b + found[1]
+
+
 def prints_first(a, b):
     try:
         print(b)
@@ -464,6 +475,7 @@ def prints_first(a, b):
     [
         (writes_first, "c is written in a try statement ahead of what may raise"),
         (appends_first, "a list or an object changes in a try statement ahead of what may raise"),
+        (changes_on_one_path, "a list or an object changes in a try statement ahead of what may raise"),
         (asks_what_it_was, "of an exception that is caught only its class is known"),
         (an_array_by_the_path, "a may or may not have been assigned when the exception was raised"),
         (prints_first, "print in a try statement"),

@@ -87,7 +87,7 @@ class Builder(KnownMemory):
         self.roots |= {name: name for name in self.handed_in & self.parameters}
         self.contiguous |= self.handed_in_order
         self.pinned |= self.known_at_entry
-        self.lower |= dict.fromkeys(self.known_at_entry, 0)
+        self.lower |= dict.fromkeys(self.known_at_entry.difference(self.quotients.values()), 0)
         self.roots |= {array.name: self.root(view.base) for array, view in views.items()}
 
     @contextmanager

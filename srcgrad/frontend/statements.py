@@ -70,14 +70,14 @@ class Statements:
 
     def emit(self, stmt: Stmt) -> None:
         stmt = with_fields(stmt, {"span": self.span}) if stmt.span is None else stmt
+        for watch in reversed(self.watches):  # ahead of all else: what it refuses is no `raise` of the program's
+            if watch.see(stmt):
+                break
         self.block.append(stmt)
         if isinstance(stmt, (Assign, AddTo)):
             self.note_assigned(*(target for target in targets(stmt) if isinstance(target, Var)))
         if self.either and isinstance(stmt, (Assign, AddTo)) and self.is_either(stmt.value):
             self.either |= {target for target in targets(stmt) if isinstance(target, Var)}
-        for watch in reversed(self.watches):
-            if watch.see(stmt):
-                break
 
     def note_assigned(self, *variables: Var) -> None:
         """Another number by this name."""
