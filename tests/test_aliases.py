@@ -122,7 +122,28 @@ def item_that_the_test_writes(x, n):
     return ys[0] * ys[1]
 
 
+def the_one_before(x, n):
+    h = np.zeros((n + 1, x.size))
+    for t in range(n):
+        before = h[t - 1] if t > 0 else x
+        h[t] = np.tanh(0.8 * before + x) + before
+    return h
+
+
+def the_one_before_by_branches(x, n):
+    h, start = np.zeros((n + 1, x.size)), x * 0.5
+    for t in range(n):
+        if t == 0:
+            before = start
+        else:
+            before = h[t - 1]
+        other = before
+        h[t] += other * start + start
+    return h + start
+
+
 ACCEPTED = [
+    the_one_before, the_one_before_by_branches,
     item_that_the_test_writes,
     two_buffers_until_still, two_buffers_returned, three_buffers, buffers_within_a_loop,
     stops_before_it_hands_over, accepts_or_shrinks, skips_some, two_names_of_the_last,
@@ -355,9 +376,11 @@ class Programs:
 
     def statement(self, depth: int, in_loop: bool) -> list[str]:
         draw, one, other, place = self.random.random(), self.name(), self.name(), self.random.randrange(3)
+        third = self.name()
         element = f"{other}[{self.random.randrange(3)}]"
         simple = [
-            (0.22, f"{one} = {other}"),
+            (0.17, f"{one} = {other}"),
+            (0.22, f"{one} = {other} if {element} < 2.0 else {third}"),
             (0.28, f"{one} = {other}[:]"),
             (0.32, f"{one} = {other}.copy()"),
             (0.48, f"{one}[{place}] = {element} * x[1]"),

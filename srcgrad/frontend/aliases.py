@@ -174,8 +174,9 @@ def mind_merged_aliases(interpreter: Interpreter, merged: dict[str, Any], sides:
                 if len(roots) == 1:
                     for root in roots_of_value(build, there):
                         by_root.setdefault(root, set()).update(roots)
-        for group in by_root.values():
-            first, *rest = sorted(group)
+        for root, group in by_root.items():
+            first, *rest = sorted(group, key=lambda name: (name != root, name))
             for other in rest:
-                build.twins.setdefault(first, set()).add(other)
-                build.twins.setdefault(other, set()).add(first)
+                build.note_copy(other, first)
+                if first != root:
+                    build.note_copy(first, other)

@@ -61,11 +61,11 @@ class Builder(KnownMemory):
     def save(self) -> Any:
         """The state, for another try at a loop."""
         held = {key: copy(getattr(self, key)) for key in self.REMEMBERED}
-        return held, self.names.save(), {key: set(found) for key, found in self.twins.items()}
+        return held, self.names.save(), _copied(self.twins), _copied(self.originals)
 
     def restore(self, saved: Any) -> None:
         """Back to a saved state; but what is done at the entry of the function stays done."""
-        held, names, twins = saved
+        held, names, twins, originals = saved
         block = self.block
         early = {key: var for key, var in self.common_lengths.items() if var in self.known_at_entry}
         views = {s.array: s for s in self.prologue if isinstance(s, View)}
@@ -74,7 +74,7 @@ class Builder(KnownMemory):
             setattr(self, key, copy(value))
         block[:], self.block = self.block, block  # the list itself belongs to whoever collects it
         self.names.restore(names)
-        self.twins = {key: set(found) for key, found in twins.items()}
+        self.twins, self.originals = _copied(twins), _copied(originals)
         self.forget_contents()
         self.common_lengths |= early
         self.conformed |= conformed
@@ -266,3 +266,7 @@ def _is_whole(item: Pick | Run, dim: Expr) -> bool:
         and affine.same(item.length, dim)
         and (affine.same(item.step, affine.ONE))
     )
+
+
+def _copied(twins: dict[str, set[str]]) -> dict[str, set[str]]:
+    return {name: set(found) for name, found in twins.items()}

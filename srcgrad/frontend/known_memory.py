@@ -2,6 +2,8 @@
 
 y = x           x and y are *twins* after the loop, if each has memory of its own: a write to one makes the other
 (in a loop)     stale, and reading what is stale is refused (see `aliases`)
+
+y = x if c else z      y is a copy of x or of z, which are not twins for that
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ class KnownMemory(KnownLengths):
         super().__init__()
         self.roots: dict[str, str] = {}  # handle → the memory that it is a view of
         self.twins: dict[str, set[str]] = {}  # memory that Python might hold one for the other
+        self.originals: dict[str, set[str]] = {}  # of these, what a memory is a copy of; each of the other, if either
         self.parted: dict[frozenset[str], int] = {}  # twins that a check tells apart, if it has to be made: its label
         self.wanted_checks: set[int] = set()
         self.checks_made = 0
@@ -64,10 +67,15 @@ class KnownMemory(KnownLengths):
     def is_new(self, name: str) -> None:
         """Memory is allocated: what the one before it may have been, in the last iteration of a loop, it is not."""
         others = self.twins.pop(name, set()) - {name}
+        copies = {other for other in others if name in self.originals.get(other, ())}
+        originals = self.originals.pop(name, set()) & others
         for other in others:
             self.twins[other].discard(name)
-            self.twins[other] |= others - {other}  # by way of the one before, which they may all have been
+            self.originals.get(other, set()).discard(name)
             self.parted.pop(frozenset((name, other)), None)
+        for other in copies:  # of the one before, and so of what that was a copy of
+            for one in (originals | copies) - {other}:
+                self.note_copy(other, one)
         self.stale.pop(name, None)
         self.types.pop(name, None)
         self.item_types.pop(name, None)
@@ -119,19 +127,31 @@ class KnownMemory(KnownLengths):
         """Where NumPy has (or may have) a view, we have a copy: writing to one ends reading the other."""
         root = self.root(original)
         self.parted.pop(frozenset((copy.name, root)), None)  # no check tells these apart, whatever had the names before
-        self.twins.setdefault(copy.name, set()).add(root)
-        self.twins.setdefault(root, set()).add(copy.name)
+        self.note_copy(copy.name, root)
+
+    def note_copy(self, copy: str, original: str) -> None:
+        """Twins; noted both ways, either may be the copy."""
+        self.twins.setdefault(copy, set()).add(original)
+        self.twins.setdefault(original, set()).add(copy)
+        self.originals.setdefault(copy, set()).add(original)
 
     def all_twins(self, root: str, parted: bool = True) -> set[str]:
-        """Everything that might be this memory, by way of others too; `parted`: if a check did not tell them apart."""
-        found, work = {root}, [root]
+        """Everything that might be this memory, by way of others too; `parted`: if a check did not tell them apart.
+
+        By way of an original they are: both may be copies of it.  By way of a copy they are not: it is one of them.
+        """
+        found, work = {(root, True)}, [(root, True)]
         while work:
-            name = work.pop()
+            name, is_up = work.pop()
             for twin in self.twins.get(name, ()):
-                if twin not in found and (parted or frozenset((name, twin)) not in self.parted):
-                    found.add(twin)
-                    work.append(twin)
-        return found - {root}
+                is_original, is_copy = (a in self.originals.get(b, ()) for a, b in ((twin, name), (name, twin)))
+                if not (is_copy or is_up) or not (parted or frozenset((name, twin)) not in self.parted):
+                    continue
+                step = (twin, is_up and is_original)
+                if step not in found and (twin, True) not in found:
+                    found.add(step)
+                    work.append(step)
+        return {name for name, _ in found} - {root}
 
     def twin_if(self, copy: Array, original: Array, one: Expr | None) -> None:
         """Twins, if `one` holds when the program runs (None: perhaps).  Then a write to either is an error."""

@@ -269,6 +269,8 @@ def _try_loop(
         one, other = (_memory_called(called, parts) for called in pair)
         if one is not None and other is not None:
             build.twin(one, other)
+            if pair[0].startswith(MEMORY) or not pair[1].startswith(MEMORY):
+                build.note_copy(build.root(other), one.name)
     twins = TwinsAhead(build)
     build.stale |= attempt.stale
     outer_close = interpreter.close_loop
