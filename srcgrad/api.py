@@ -31,7 +31,7 @@ from srcgrad.binding import (
 )
 from srcgrad.constants import Constants
 from srcgrad.dispatch import LENGTHS_DIFFER, Call, Lanes, Program, Stage, pattern_of
-from srcgrad.errors import ArgumentError, CompiledError, GivenOtherwise, OptionError, SrcgradError
+from srcgrad.errors import CompiledError, GivenOtherwise, OptionError, SrcgradError
 from srcgrad.frontend.seeds import NEEDS_V
 from srcgrad.frontend.syntax.source import signature_of
 from srcgrad.options import Options
@@ -475,8 +475,8 @@ class GradFunction:
         try:
             stage, leaves = self._stages.ready(kind, plan, plan.arrange(args, kwargs))
             result = stage.call(*leaves)
-        except ArgumentError as error:
-            _say_where_v_went(error, plan)
+        except SrcgradError as error:
+            _say_where_v_went(error, plan, args[-1])
             raise
         if plan.is_plain and not kwargs:  # a shorter way has no such error to tell
             self._remember(stage, plan, args, lanes)
@@ -527,15 +527,18 @@ class GradFunction:
             stage, leaves = self._stages.settled(kind, plan, plan.arrange(args, kwargs))
             return stage.call(*leaves)
         except SrcgradError as error:
-            if kind != "primal" and not plan.may_end_in_v:
-                _say_where_v_went(error, plan)
+            if kind != "primal" and not plan.may_end_in_v and args:
+                _say_where_v_went(error, plan, args[-1])
             raise self._without_our_frames(error) from None
 
 
-def _say_where_v_went(error: SrcgradError, plan: Plan) -> None:
+def _say_where_v_went(error: SrcgradError, plan: Plan, last: Any) -> None:
+    """It is needed; or it is an array, and went to what is a number where it is left out."""
     if plan.took_last is not None and error.message.startswith(NEEDS_V):
         error.because = f"the last positional argument went to {plan.took_last}"
         error.help = ("name v:  v=...",)
+    elif plan.took_last is not None and plan.is_number and len(getattr(last, "shape", ())) > 0:
+        error.help = (f"name v if it is that, which went to {plan.took_last}:  v=...", *error.help)
 
 
 class _Slotted(GradFunction):

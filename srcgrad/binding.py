@@ -61,6 +61,7 @@ class Plan:
     may_end_in_v: bool
     is_plain: bool  # the values are the positional arguments as they stand
     took_last: str | None  # the parameter that the last positional argument went to, where it could have been v
+    is_number: bool  # of those that one may leave out: it is a number then
 
     def arrange(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
         every = (*args, *kwargs.values(), *self.defaults)
@@ -87,6 +88,11 @@ def make_plan(
         may_end_in_v=with_v,
         is_plain=order == tuple(range(count)),
         took_last=next((text for name in bound if (text := _took(parameters.get(name), bound[name], count - 1))), None),
+        is_number=any(
+            bound[name] == count - 1 and isinstance(parameters[name].default, (int, float))
+            for name in bound
+            if name in parameters
+        ),
     )
 
 

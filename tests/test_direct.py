@@ -121,6 +121,22 @@ def scaled_often(x, scale=2.0, times=1):  # whose times may have to be known: th
     return x * scale * times
 
 
+def powers(x, order=3):
+    y = np.zeros(order)
+    for i in range(order):
+        y[i] = np.sum(x**i)
+    return y
+
+
+def test_v_that_went_to_a_number():
+    with pytest.raises(srcgrad.SrcgradError, match="name v if it is that, which went to order.*:  v=...") as error:
+        grad(powers, jit=False).backward(np.ones(2), np.ones(3))
+    assert "np.zeros(order)" in str(error.value)
+    with pytest.raises(srcgrad.SrcgradError) as error:
+        grad(powers, jit=False).backward(np.ones(2), "three")
+    assert "name v" not in str(error.value)
+
+
 def test_an_argument_that_went_to_a_default():
     x = np.array([1.0, 2.0])
     for f in (grad(scaled_often, jit=False), grad(scaled, jit=False)) * 2:

@@ -397,6 +397,11 @@ def test_whole_numbers() -> None:
     for n, k in [(0, 0), (5, 2), (3, 7), (20, 20), (61, 13), (66, 2), (10, 9)]:
         if k <= n and math.perm(n, k) < 2**63:
             assert f(1.5, n, k) == whole_numbers(1.5, n, k)
+    root = grad(lambda x, n: (x, math.isqrt(n)), wrt="x", jit=False)
+    for n in (0, 1, 3, 4, 99, 2**52 - 1, (2**31) ** 2 - 1, 3037000499**2 - 1, 3037000499**2, 2**63 - 1):
+        assert root(1.0, n)[1] == math.isqrt(n)
+    with pytest.raises(ValueError, match="nonnegative"):
+        root(1.0, -1)
     exact = grad(lambda x, n: x * (math.comb(n, 33) % 1_000_003), wrt="x", jit=False)
     assert exact(1.0, 66) == math.comb(66, 33) % 1_000_003
 

@@ -423,6 +423,21 @@ def permutations(n, k=None):
     return out
 
 
+LARGEST_ROOT = 3037000499  # of what 64 bits hold
+
+
+@python_means(math.isqrt)
+def whole_root(n):
+    if n < 0:
+        raise ValueError("isqrt() argument must be nonnegative")
+    root = min(int(math.sqrt(n)), LARGEST_ROOT)
+    if root * root > n:
+        root -= 1
+    if root < LARGEST_ROOT and (root + 1) * (root + 1) <= n:
+        root += 1
+    return root
+
+
 def factorial_as_float(n: int) -> float:
     return float(math.factorial(n))
 
