@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from support import check_value_and_grad, from_text
 
-from srcgrad import UnsupportedError, grad
+from srcgrad import OverlapError, UnsupportedError, grad
 from srcgrad.testing import check_grad
 
 X = np.array([0.7123, 1.0917, 1.9371])
@@ -556,3 +556,31 @@ def test_a_number_or_an_array_without_axes(function: Callable[..., Any], c: floa
     for x in [X] if function is named_twice_in_the_branch else [np.array(0.7), 0.7]:
         np.testing.assert_allclose(f(x, c), function(np.copy(x), c), rtol=1e-14)
         check_grad(f, x, c)
+
+
+def written_by_another_name(x, a, b):
+    y = a
+    if x[0] < 0.0:
+        y = x * 1.0
+    y[0] = 9.0
+    return np.sum(b * x)
+
+
+def written_in_a_list(x, a, b):
+    rows = []
+    for _ in x:
+        rows.append(a)
+    rows[0][0] = 9.0
+    return np.sum(b * x)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_one_array_handed_in_twice_that_is_perhaps_written(jit: bool) -> None:
+    a = np.array([1.0, 2.0, 3.0])
+    for function in (written_by_another_name, written_in_a_list):
+        f = grad(function, wrt="x", jit=jit)
+        for call in (f.backward, f.value_and_backward):
+            for _ in range(2):
+                with pytest.raises(OverlapError, match="a and b share memory"):
+                    call(X[:3], a, a)
+        np.testing.assert_array_equal(f.backward(X[:3], a, a * 2.0), a * 2.0)

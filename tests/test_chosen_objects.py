@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -209,9 +210,48 @@ def in_dicts(q, order):
     return total
 
 
-@pytest.mark.parametrize(("function", "jit"), [(by_methods, False), (in_dicts, False), (by_methods, True)])
+def with_other_keys(q, order):
+    table = [{"a": q[0], "kind": 1}, {"a": q[1] * q[2], "kind": 1}, {"b": q[2], "kind": 2}]
+    total = 0.0
+    for k in order:
+        if table[k]["kind"] == 1:
+            total += table[k]["a"]
+        else:
+            total += 2.0 * table[k]["b"]
+        try:
+            total += table[k]["b"] * q[0]
+        except KeyError:
+            total *= 1.5
+    return total
+
+
+def made_when_asked_for(q, order):
+    made = []
+
+    def start():
+        made.append(q[1] + len(made))
+        return made[-1]
+
+    table = [defaultdict(start), defaultdict(start), {"a": q[2]}]
+    return table[order[0]]["a"] * q[0] + table[0]["a"]
+
+
+@pytest.mark.parametrize(
+    ("function", "jit"),
+    [(by_methods, False), (in_dicts, False), (with_other_keys, False), (with_other_keys, True), (by_methods, True)],
+)
 def test_methods_and_dicts(function: Callable[..., Any], jit: bool) -> None:
     check_value_and_grad(grad(function, wrt="q", jit=jit), Q, ORDER, rtol=1e-13)
+
+
+def test_keys_that_only_some_have() -> None:
+    """Python asks the one that is chosen: it alone raises, or makes what is missing."""
+    table = grad(lambda q, k: [{"a": q[0]}, {"b": q[1]}][k]["a"] * q[2], wrt="q", jit=False)
+    check_value_and_grad(table, Q, 0)
+    with pytest.raises(KeyError):
+        table(Q, 1)
+    for first in (0, 1, 2, -2):
+        check_value_and_grad(grad(made_when_asked_for, wrt="q", jit=False), Q, np.array([first, 2]))
 
 
 def dict_named(q, order):

@@ -757,7 +757,27 @@ def perhaps_written(x, is_other):
     return np.sum(y * x)
 
 
+def written_and_read(x, is_other):
+    y = KEPT_OUTSIDE
+    if is_other:
+        y = x * 2.0
+    y[0] = 5.0
+    return np.sum(KEPT_OUTSIDE * x)
+
+
+def written_in_a_list(x, is_other):
+    rows = []
+    for _ in x:
+        rows.append(KEPT_OUTSIDE)
+    rows[0][0] = 5.0
+    return np.sum(KEPT_OUTSIDE * x)
+
+
 def test_an_array_from_outside_that_may_be_written_by_another_name() -> None:
     """The next call would have to find it so."""
-    with pytest.raises(UnsupportedError, match="KEPT_OUTSIDE may or may not be the array that was written"):
-        grad(perhaps_written, jit=False)(X, False)
+    for function in (perhaps_written, written_and_read, written_in_a_list):
+        with pytest.raises(UnsupportedError, match="KEPT_OUTSIDE may or may not be the array that was written"):
+            grad(function, jit=False)(X, False)
+    for function in (written_and_read, written_in_a_list):
+        with pytest.raises(UnsupportedError, match="KEPT_OUTSIDE may or may not be the array that was written"):
+            grad(function, jit=False).backward(X, False)

@@ -1088,6 +1088,24 @@ def test_uint64_beside_pythons_negative_integers(jit: bool) -> None:
         assert f(X[:4], u, n) == beyond(X[:4], u, n)
 
 
+def larger_and_smaller(x, u, n):
+    s = 0.0
+    for i in range(len(u)):
+        s += x[i] * max(u[i], n) - x[0] * min(n, u[i], 250) + max(u[i], 300)
+    return s
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.uint32])
+def test_the_larger_of_a_small_integer_and_of_pythons(dtype: Any) -> None:
+    """NumPy's integers don't hold Python's, which are what comes out where they win."""
+    f, u = grad(larger_and_smaller, jit=False, wrt="x"), np.array([3, 100, 200], dtype)
+    for n in (-3, 70, 300, 100_000):
+        assert f(X[:3], u, n) == larger_and_smaller(X[:3], u, n)
+    if dtype == np.uint32:
+        with pytest.raises(UnsupportedError, match="max of np.uint64"):
+            f(X[:3], u.astype(np.uint64), -3)
+
+
 def rounded(x, n):
     return x * round(x * 3.14159, n) + np.round(x * 1.2345, decimals=n)
 

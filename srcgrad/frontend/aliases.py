@@ -57,16 +57,18 @@ def _exchanged(name: str, block: tuple[Stmt, ...]) -> set[str]:
 
 def note_twins(interpreter: Interpreter, name: str, own: Array, value: ArrayValue) -> None:
     """Python holds one array where we hold a copy: writing to one must not be followed by reading the other."""
-    handle = value.handle
-    if handle is not None and is_seen_elsewhere(interpreter, name, interpreter.build.root(handle)):
-        interpreter.build.twin(own, handle)
+    build, handle = interpreter.build, value.handle
+    if handle is None:
+        return
+    build.note_held(own.name, build.root(handle))
+    if is_seen_elsewhere(interpreter, name, build.root(handle)):
+        build.twin(own, handle)
 
 
 def is_seen_elsewhere(interpreter: Interpreter, name: str, root: str) -> bool:
     """Does anybody see it if this memory is written: the caller, another name, a copy that Python does not make?"""
     build = interpreter.build
-    is_callers = root in build.parameters and build.arguments_are_shared
-    return is_callers or bool(build.twins.get(root)) or is_known_elsewhere(interpreter, name, root)
+    return build.is_known_outside(root) or bool(build.twins.get(root)) or is_known_elsewhere(interpreter, name, root)
 
 
 def is_known_elsewhere(interpreter: Interpreter, name: str, root: str) -> bool:

@@ -249,6 +249,7 @@ def rename_array(interpreter: Interpreter, array: Array, name: str, mark: int) -
             types[new.name] = types.pop(array.name)
     current = lambda name: new.name if name == array.name else name
     build.twins = {current(k): set(map(current, twins)) for k, twins in build.twins.items()}
+    build.arguments_held = {current(k): held for k, held in build.arguments_held.items()}
     build.originals = {current(k): set(map(current, originals)) for k, originals in build.originals.items()}
     build.parted = {frozenset(map(current, pair)): label for pair, label in build.parted.items()}
     build.transposed = {k: (new if x == array else x, turn) for k, (x, turn) in build.transposed.items()}

@@ -58,6 +58,10 @@ class Builder(KnownMemory):
         self.may_hold: dict[Expr, frozenset[ScalarType]] = {}  # the types of variables, where they hold one for sure
         self.items_on_demand = 0  # what asks for items one by one, and may stop early, around what is read
 
+    def is_known_outside(self, root: str) -> bool:
+        """Does anybody see it if this memory is written: the caller, or who reads what the function finds outside?"""
+        return root in self.handed_in or (root in self.parameters and self.arguments_are_shared)
+
     def save(self) -> Any:
         """The state, for another try at a loop."""
         held = {key: copy(getattr(self, key)) for key in self.REMEMBERED}

@@ -134,7 +134,7 @@ def _as_it_is(interpreter: Interpreter, node: ast.expr, for_attributes: bool) ->
         case ast.Subscript(value=value, slice=items):
             owner = with_array_of_none(interpreter, value, for_attributes=True)
             if isinstance(owner, ChosenObject):
-                return chosen_objects.under_key(interpreter, owner, evaluate(interpreter, items), for_attributes)
+                return chosen_objects.under_key(interpreter, value, owner, evaluate(interpreter, items), for_attributes)
             if arrays_of_none.is_one(owner):
                 return arrays_of_none.item(interpreter.build, owner, known_values.plain(evaluate(interpreter, items)))
             return subscripted(interpreter, node, owner, items, for_attributes)

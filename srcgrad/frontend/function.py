@@ -233,7 +233,8 @@ class _Job:
         return Interpreted(
             program, structure(outputs), self.given, like_the_output(outputs),
             tuple(Outside(c.name, c.place, self.type_of_param(c)) for c in captured),
-            dict(self.interpreter.exceptions), frozenset(written), tuple(self.interpreter.assumed.values()),
+            dict(self.interpreter.exceptions), frozenset(written | self.perhaps_written()),
+            tuple(self.interpreter.assumed.values()),
             build.equal_lengths, tuple(build.taken_as_equal), build.taken_whole(), tuple(build.copied),
         )  # fmt: skip
 
@@ -270,14 +271,20 @@ class _Job:
         bodies = [self.build.block, *(f.body for f in self.interpreter.callees.functions())]
         return any(isinstance(s, Library) and s.draws for body in bodies for s in statements(tuple(body)))
 
+    def handed_in(self) -> set[str]:
+        return {p.name for p in self.own} | {c.param.name for c, _ in self.interpreter.captured.values()}
+
     def written_params(self) -> set[str]:
-        params = {p.name for p in self.own} | {c.param.name for c, _ in self.interpreter.captured.values()}
-        out = set()
+        params, out = self.handed_in(), set()
         for stmt in statements((*self.build.prologue, *self.build.block)):
             for item in targets(stmt):
                 if isinstance(item, Array) and self.build.root(item) in params:
                     out.add(self.build.root(item))
         return out
+
+    def perhaps_written(self) -> set[str]:
+        """Arguments that `backward` does not write, and f may: that they share memory is an error all the same."""
+        return set() if self.kind == "primal" else self.build.perhaps_written & self.handed_in()
 
     def entry(self, params: list[Any], written: set[str]) -> list[Stmt]:
         """`backward` never changes its arguments; what is not in C order is copied once."""

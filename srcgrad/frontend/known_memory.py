@@ -34,7 +34,7 @@ class KnownMemory(KnownLengths):
 
     REMEMBERED = (
         *KnownLengths.REMEMBERED, "roots", "rows_of_one", "in_items", "in_unnamed", "parted", "stale", "written",
-        "changed_in_loop", "types", "item_types", "rows_of_arrays", "made_in",
+        "changed_in_loop", "types", "item_types", "rows_of_arrays", "made_in", "arguments_held", "perhaps_written",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -56,6 +56,8 @@ class KnownMemory(KnownLengths):
         self.rows_at_entry: dict[tuple[Array, ...], Array] = {}  # copies of arguments that are never written
         self.written: set[str] = set()
         self.changed_in_loop: set[str] = set()  # of these, by the innermost loop
+        self.arguments_held: dict[str, frozenset[str]] = {}  # memory → the arguments that Python may have in its place
+        self.perhaps_written: set[str] = set()  # of these, by way of such memory
         self.types: dict[str, Any] = {}  # of memory, by name: the types on different paths (see `joined_numbers`)
         self.item_types: dict[str, ItemTypes] = {}  # of the rows of lists
         self.rows_of_arrays: set[str] = set()  # of these, what holds arrays
@@ -109,6 +111,7 @@ class KnownMemory(KnownLengths):
         """Whatever Python might hold for the same memory must not be read any more: we hold a copy of it."""
         self.check_fresh(Load(array, ()))
         root = self.root(array)
+        self.perhaps_written |= self.arguments_held.get(root, frozenset())
         if in_place:
             self.fields.note_written(self, root)
         self.note_change(root)
@@ -122,6 +125,14 @@ class KnownMemory(KnownLengths):
         is_argument = bool(base.dims) and base.name in self.parameters
         never = base.name in self.never_early or base.name in self.written
         return is_argument and not never and all(map(self.is_known_at_entry, dims))
+
+    def note_held(self, copy: str, root: str) -> None:
+        """Python may have this memory where we have a copy, which matters to those who hand in one array twice."""
+        held = self.arguments_held.get(root, frozenset()) | ({root} & self.parameters)
+        if held:
+            self.arguments_held[copy] = self.arguments_held.get(copy, frozenset()) | held
+            if copy in self.written:  # in the last iteration of a loop
+                self.perhaps_written |= held
 
     def twin(self, copy: Array, original: Array) -> None:
         """Where NumPy has (or may have) a view, we have a copy: writing to one ends reading the other."""

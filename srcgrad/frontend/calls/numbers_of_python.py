@@ -16,7 +16,7 @@ from ...ir.nodes import Store
 from ...rules.compositions import python
 from ...rules.names import MATH
 from .. import known_values, operators, unpacking
-from ..arithmetic import cast, elementwise
+from ..arithmetic import cast, elementwise, is_out_of_bounds
 from ..array_values import ArrayValue, whole
 from ..control import python_raises
 from ..joined_numbers import small_types, types_of_any
@@ -180,8 +180,9 @@ def choose_extremum(op: str) -> Callable[..., Any]:
         elif any(map(_is_compared_by_items, args)):
             return chosen(Static(python.itself))
         numbers = [number_of(interpreter, value) for value in args]
-        out = numbers[0]
-        for other in numbers[1:]:
+        compared = _as_whole_numbers(build, op, numbers)
+        out = compared[0]
+        for other in compared[1:]:
             out = elementwise(build, op, (out, other), python=True)
             if len({number.weak for number in numbers}) > 1:
                 build.either.add(out.expr)
@@ -191,6 +192,20 @@ def choose_extremum(op: str) -> Callable[..., Any]:
         return _as_one_of_them(build, op, [value for value in args if isinstance(value, ArrayValue)], out)
 
     return builtin
+
+
+def _as_whole_numbers(build: Builder, op: str, numbers: list[Scalar]) -> list[Scalar]:
+    """Python's integers may be beyond what NumPy's beside them hold: they compare all the same."""
+    kinds = {number.dtype for number in numbers if not number.weak and number.dtype.kind in "iu"}
+    is_open = any(
+        number.weak and (not number.is_constant or any(is_out_of_bounds(number, dtype) for dtype in kinds))
+        for number in numbers
+    )
+    if not kinds - {INT64} or not is_open or any(number.dtype.kind not in "iub" for number in numbers):
+        return numbers
+    if np.dtype(np.uint64) in kinds:
+        build.refuse(f"{op} of np.uint64 and of Python's integers", "int(n), where it has less than 64 bits")
+    return [replace(number, expr=cast(number.expr, INT64)) for number in numbers]
 
 
 def _is_compared_by_items(value: Any) -> bool:

@@ -51,8 +51,11 @@ def copy_of_item(interpreter: Interpreter, value: ArrayValue | Items, is_second:
 def _has_a_name(interpreter: Interpreter, root: str) -> bool:
     build = interpreter.build
     lists = (held for held in identities.held(interpreter).values() if isinstance(held, Items))
-    is_callers = root in build.parameters and build.arguments_are_shared
-    return is_callers or is_known_elsewhere(interpreter, "", root) or any(build.root(x.rows) == root for x in lists)
+    return (
+        build.is_known_outside(root)
+        or is_known_elsewhere(interpreter, "", root)
+        or any(build.root(x.rows) == root for x in lists)
+    )
 
 
 def note_replaced(interpreter: Interpreter, rows: Array) -> None:

@@ -28,11 +28,15 @@ def attribute(interpreter: Interpreter, node: ast.expr, chosen: ChosenObject, na
     return one_of.refuse_object(interpreter, chosen.objects)
 
 
-def under_key(interpreter: Interpreter, chosen: ChosenObject, key: Any, for_attributes: bool) -> Any:
-    """What the dict that is chosen has under a key."""
+def under_key(interpreter: Interpreter, node: ast.expr, chosen: ChosenObject, key: Any, for_attributes: bool) -> Any:
+    """What the dict that is chosen has under a key; what is not in all of them is asked of that one alone."""
     dicts = _now(interpreter, chosen)
     if not all(records.is_dict(value) for value in dicts):
         one_of.refuse_object(interpreter, chosen.objects)
+    if not all(records.is_there(interpreter, value, key) for value in dicts):
+        if len(dicts) > one_of.MOST:
+            one_of.refuse_object(interpreter, chosen.objects)
+        raise one_of.Splits(as_one_of(chosen), node)
     column = [tuple_items.item(interpreter, value, key) for value in dicts]
     return _in_column(interpreter, chosen, column, for_attributes)
 

@@ -56,6 +56,11 @@ def key_of(interpreter: Interpreter, value: Any) -> Any:
     return value.dtype.type(key) if isinstance(value, Scalar) and not value.weak else key
 
 
+def is_there(interpreter: Interpreter, owner: TupleValue, key: Any) -> bool:
+    """Has the dict this key, for all that is known now?"""
+    return _is_key(key) and key_of(interpreter, key) in as_dict(owner)
+
+
 def _is_key(value: Any) -> bool:
     return known_values.is_known(value) and _may_be_key(value) and is_hashable(known_values.plain(value))
 
