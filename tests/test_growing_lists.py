@@ -1061,3 +1061,63 @@ def longer_by_what_is_called(x: Any) -> Any:
 def test_a_comprehension_over_what_grows_meanwhile() -> None:
     with pytest.raises(srcgrad.UnsupportedError, match="a loop changes the list"):
         grad(longer_by_what_is_called, jit=False)(X)
+
+
+def halved(x: Any) -> Any:
+    n, a, b, levels, others = 8, 4, 2, [], []
+    for _ in range(2):
+        levels.append(x[:n] * 2.0)
+        n //= 2
+        others.append(x[:a] * 3.0)
+        a, b = b, a // 2
+    return levels[0][7] * levels[1][3] + np.sum(others[0]) * levels[1].size * others[1].size
+
+
+def test_lengths_that_an_iteration_makes_of_those_before() -> None:
+    check_value_and_grad(grad(halved, jit=False), np.cos(np.arange(8.0)))
+
+
+def halved_often(x: Any, m: int) -> Any:
+    n, levels = x.size, []
+    for _ in range(m):
+        levels.append(x[:n] * 2.0)
+        n = n // 2
+    return levels[-1][0]
+
+
+def halved_while(x: Any, m: int) -> Any:
+    n, levels = x.size, []
+    while n >= m:
+        levels.append(x[:n] * 2.0)
+        n //= 2
+    return np.sum(levels[-1])
+
+
+def frames_while(x: Any, m: int) -> Any:
+    frames, i = [], 0
+    while i + 4 <= len(x):
+        frames.append(x[i : i + 4] * 2.0)
+        i += m
+    return np.sum(np.array(frames) ** 2)
+
+
+def frames_in_memory_of_one_length(x: Any, m: int) -> Any:
+    frames, i = [], 0
+    while i + 4 <= len(x):
+        frame = np.zeros(4)
+        frame[:] = x[i : i + 4] * 2.0
+        frames.append(frame)
+        i += m
+    return np.sum(np.array(frames) ** 2)
+
+
+@pytest.mark.parametrize("function", [halved_often, halved_while, frames_while])
+def test_lengths_that_a_run_alone_tells(function: Any) -> None:
+    x = np.cos(np.arange(8.0))
+    with pytest.raises(srcgrad.UnsupportedError, match="is only known inside the loop"):
+        grad(function, jit=False)(x, 2)
+    check_value_and_grad(grad(frames_in_memory_of_one_length, wrt="x", jit=False), x, 2)
+
+
+def test_lengths_that_an_argument_decides() -> None:
+    check_value_and_grad(grad(halved_often, wrt="x", static="m", jit=False), np.cos(np.arange(8.0)), 3)

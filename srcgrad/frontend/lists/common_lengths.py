@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...errors import place
+from ...errors import HELP, place
 from ...ir import affine
 from ...ir.expressions import BOOL, INT64, NEVER_FAIL, Array, Call, Const, Dim, Expr, Load, Var
 from ...ir.nodes import Assign, If, Raise, Stmt, View
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..builder import Builder
 
 Lengths = tuple[Expr, ...]
+WRITTEN_OUT = "where an argument decides how many there are, name it:  @grad(static=...)"
 FOLDED: dict[str, Any] = {"add": affine.add, "sub": affine.sub, "mul": affine.mul}
 FOLDED |= {"maximum": affine.maximum, "minimum": affine.minimum}
 
@@ -76,9 +77,21 @@ def with_lengths(build: Builder, value: ArrayValue, dims: Lengths) -> ArrayValue
     for now, first in zip(value.dims, dims, strict=True):
         if not affine.same(now, first):
             now = build.pin(now)
-            message = "the items of this list have lengths {} and {}: they have to be alike" + place(build.span)
+            message = HELP.join(("the items of this list have lengths {} and {}: they have to be alike", WRITTEN_OUT))
+            message += place(build.span)
             build.emit(If(Call("ne", (now, first), BOOL), (Raise("RuntimeShapeError", message, (first, now)),)))
     return ArrayValue(dims, value.element)
+
+
+def _reached(var: Var, given: dict[Var, Expr]) -> set[Var]:
+    """What a variable is made of, by way of others too."""
+    found: set[Var] = set()
+    work = [var]
+    while work:
+        new = variables(given[work.pop()]) - found
+        found |= new
+        work += new & given.keys()
+    return found
 
 
 def in_terms_of(
@@ -98,6 +111,8 @@ def in_terms_of(
         for var, (first, *others) in values.items()
         if targets.count(var) == 1 + len(others) and all(are_one(build, first, other) for other in others)
     }
+    for var in [var for var in given if var in _reached(var, given)]:  # n = n // 2: it is another in each iteration
+        del given[var]
     while variables(dim) & given.keys():
         dim = substitute(dim, given)
     made = {target.name for target in targets if isinstance(target, Array)}

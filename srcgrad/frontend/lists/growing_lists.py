@@ -132,7 +132,7 @@ def close(
         if growth is not None and not affine.same(growth.each, affine.ZERO):
             _refuse_growing(interpreter, name)
         row = common_row(interpreter, [*row_of_list(interpreter, entry), *row_of_list(interpreter, end)])
-        row = _row_ahead(interpreter, name, row, inside, loop) if is_told_now else row
+        row = _row_ahead(interpreter, name, row, inside, loop)
         raise Grows(end.identity, row, affine.ZERO if stays else affine.ONE)
     if variables(each) & inside:
         interpreter.build.refuse(
@@ -165,7 +165,11 @@ def _row_ahead(interpreter: Interpreter, name: str, row: Row, inside: set[Any], 
     start = affine.ZERO if loop.over is None else loop.over.start
     dims = common_lengths.known_ahead(build, lengths, build.block, loop.index, start)
     if dims is None or not (row.inner is None or isinstance(row.inner, Layout)):
-        build.refuse(f"the shape of the items of {_called(name)} is only known inside the loop", ITS_ITEMS)
+        build.refuse(
+            f"the shape of the items of {_called(name)} is only known inside the loop",
+            ITS_ITEMS,
+            *((f"or, {common_lengths.WRITTEN_OUT}",) if loop.over is not None else ()),
+        )
     return with_lengths(row, dims)
 
 
