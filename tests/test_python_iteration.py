@@ -388,6 +388,21 @@ def test_compiled() -> None:
         check_value_and_grad(f, x, 3, rtol=1e-14, at_once=True)
 
 
+def wave_vectors(x, k):
+    grid = np.arange(-k, k + 1)
+    total = np.sum(np.cos(np.array(list(itertools.product(range(-k, k + 1), repeat=3))) @ x[:3]))
+    total += np.sum(np.sin(np.array(list(itertools.product(grid, grid, grid))) @ x[1:4] + 0.3))
+    for i, j in list(itertools.combinations(range(40), 2)):
+        total += np.sin(0.1 * i * x[0] - j * x[1])
+    return total * len(list(itertools.product(range(7), repeat=3)))
+
+
+def test_lists_of_products() -> None:
+    f = grad(wave_vectors, wrt="x", jit=False)
+    for k in (1, 2, 0):
+        check_value_and_grad(f, X[:4], k, rtol=1e-12)
+
+
 def whole_numbers(x, n, k):
     return x * math.comb(n, k) + math.perm(n, k) - math.factorial(k) / 3 + (-1) ** n * 2**k
 

@@ -29,6 +29,7 @@ from ...ir import affine
 from ...ir.expressions import BOOL, INT64, Call, Const, Expr
 from ...ir.nodes import If, Raise
 from ...rules import compositions
+from ...rules.compositions import python
 from .. import known_values, operators, optional, outside, types_that_decide, unpacking
 from ..arithmetic import cast, elementwise, loop_dtypes
 from ..array_values import ArrayValue
@@ -59,6 +60,7 @@ from ..values import (
     Bound,
     Closure,
     Endless,
+    Grid,
     Indexed,
     Items,
     Method,
@@ -70,7 +72,7 @@ from ..values import (
     constant,
     new_list,
 )
-from . import texts, warnings_and_logs
+from . import calls_in_place, texts, warnings_and_logs
 from .numbers_of_python import (
     absolute,
     choose_extremum,
@@ -277,6 +279,8 @@ def make_tuple(kind: type) -> Callable[..., Any]:
     def builtin(interpreter: Interpreter, value: Any = None) -> Any:
         if value is None:
             return new_list(()) if kind is list else TupleValue((), kind)
+        if kind is list and isinstance(value, Grid) and unpacking.known_items(interpreter, value) is None:
+            return calls_in_place.call_function(interpreter, python.collected, [value], {})
         if kind is list or unpacking.known_items(interpreter, value) is None:
             made = lists.copied(interpreter, value)
             return replace(made, kind=kind) if isinstance(made, Items) else made
