@@ -1121,3 +1121,30 @@ def test_lengths_that_a_run_alone_tells(function: Any) -> None:
 
 def test_lengths_that_an_argument_decides() -> None:
     check_value_and_grad(grad(halved_often, wrt="x", static="m", jit=False), np.cos(np.arange(8.0)), 3)
+
+
+def simplex_while(x: Any) -> Any:
+    best, k = [(x + 0.1 * i, np.sum((x + 0.1 * i) ** 2)) for i in range(3)], 0
+    while k < 5:
+        best.sort(key=lambda pair: pair[1])
+        middle = 0.5 * (best[0][0] + best[1][0])
+        best[-1] = (middle, np.sum(middle**2))
+        k += 1
+    return best[0][1]
+
+
+def simplex_for(x: Any) -> Any:
+    best = [(x + 0.1 * i, np.sum((x + 0.1 * i) ** 2)) for i in range(3)]
+    for k in range(10):
+        if k == 5:
+            break
+        best.sort(key=lambda pair: pair[1])
+        middle = 0.5 * (best[0][0] + best[1][0])
+        best[-1] = (middle, np.sum(middle**2))
+    return best[0][1]
+
+
+def test_a_list_that_is_sorted_in_a_while_loop() -> None:
+    with pytest.raises(srcgrad.UnsupportedError, match=r"best is made anew in a while loop[\s\S]*write a for loop"):
+        grad(simplex_while, jit=False)(X)
+    check_value_and_grad(grad(simplex_for, jit=False), X)

@@ -130,6 +130,11 @@ def close(
             _refuse_other_memory(interpreter, name, entry, end)
             return
         if growth is not None and not affine.same(growth.each, affine.ZERO):
+            if isinstance(entry, Items) and entry.grows:  # it could, and is another list now
+                interpreter.build.refuse(
+                    f"{_called(name)} is made anew in a while loop, so it is not known to stay as long as it is",
+                    "write a for loop over a range, and a break where the test fails",
+                )
             _refuse_growing(interpreter, name)
         row = common_row(interpreter, [*row_of_list(interpreter, entry), *row_of_list(interpreter, end)])
         row = _row_ahead(interpreter, name, row, inside, loop)
