@@ -275,6 +275,16 @@ def test_an_axis_among_the_arguments_is_called_by_its_name() -> None:
     assert plain(rolled, static="along").backward(X, 0).shape == X.shape
 
 
+def test_what_is_computed_once_from_an_argument() -> None:
+    def gauss(x, n):
+        t, w = np.polynomial.legendre.leggauss(n)
+        return np.sum(w * np.sin(x[0] * t))
+
+    with pytest.raises(SrcgradError, match=r"leggauss is not supported(.|\n)*computed once:  @grad\(static="):
+        plain(gauss, wrt="x").backward(X, 5)
+    assert plain(gauss, wrt="x", static="n").backward(X, 5).shape == X.shape
+
+
 def test_axes_by_an_argument() -> None:
     def filled(x, n):
         return np.full((2,) * n, x[0]).sum()

@@ -66,6 +66,8 @@ ROTATED = "write the matrix:  k = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
 np.eye(3) + np.sin(angle) * k + (1 - np.cos(angle)) * k @ k"
 
 
+NAME_WHAT_IT_IS_GIVEN = "name the argument that decides what it is given, and it is computed once:  @grad(static=...)"
+
 RULE_HELP = "write it with NumPy expressions, loops and branches; or give it its derivative:  @srcgrad.rule  \
 (in the guide: A derivative of your own)"
 
@@ -99,6 +101,9 @@ def unknown(interpreter: Interpreter, target: Any, args: list[Any], kwargs: dict
     near = nearest(name)
     help = [IN_ITS_PLACE[name]] if name in IN_ITS_PLACE else []
     help += [ROTATED] if name.startswith("scipy.spatial.transform.Rotation") else []
+    open_ones = [value for value in given if not known_values.is_known(value)]
+    if open_ones and all(isinstance(value, Scalar) and value.dtype.kind in "iub" for value in open_ones):
+        help += [NAME_WHAT_IT_IS_GIVEN]
     if not help:
         help += [f"the nearest supported function is {near}"] if near else []
         help += [RULE_HELP] if callable(target) and not isinstance(target, type) else []
