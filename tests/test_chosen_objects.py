@@ -244,6 +244,41 @@ def test_methods_and_dicts(function: Callable[..., Any], jit: bool) -> None:
     check_value_and_grad(grad(function, wrt="q", jit=jit), Q, ORDER, rtol=1e-13)
 
 
+class Stored:
+    def __init__(self, weight: float) -> None:
+        self.weight = weight
+
+
+class Computed:
+    def __init__(self, root: float) -> None:
+        self.root = root
+
+    @property
+    def weight(self) -> float:
+        return self.root**2
+
+    def shifted(self, x: float) -> float:
+        return x + self.root
+
+
+def stored_or_computed(q, order):
+    layers = [Stored(q[0]), Computed(q[1]), Stored(q[2])]
+    total = 0.0
+    for k in order:
+        total += layers[k].weight * q[0]
+        if k % 3 == 1:
+            total = layers[k].shifted(total)
+        try:
+            total += layers[k].root
+        except AttributeError:
+            total *= 1.25
+    return total
+
+
+def test_what_only_some_store() -> None:
+    check_value_and_grad(grad(stored_or_computed, wrt="q", jit=False), Q, ORDER, rtol=1e-13)
+
+
 def test_keys_that_only_some_have() -> None:
     """Python asks the one that is chosen: it alone raises, or makes what is missing."""
     table = grad(lambda q, k: [{"a": q[0]}, {"b": q[1]}][k]["a"] * q[2], wrt="q", jit=False)

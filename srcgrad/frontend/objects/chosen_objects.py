@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def attribute(interpreter: Interpreter, node: ast.expr, chosen: ChosenObject, name: str, for_attributes: bool) -> Any:
-    """What the one that is chosen has under the name, as all of them are now; what its class makes of the name."""
+    """What the one that is chosen has under the name, as all of them are now; or what its class makes of the name."""
     objects = _now(interpreter, chosen)
     if all(_has(value, name) for value in objects):
         column = [attributes.attribute(interpreter, value, name) for value in objects]
         return _in_column(interpreter, chosen, column, for_attributes)
-    if len(objects) <= one_of.MOST and not any(_has(value, name) for value in objects):
+    if len(objects) <= one_of.MOST:
         raise one_of.Splits(as_one_of(chosen), node)
     return one_of.refuse_object(interpreter, chosen.objects)
 

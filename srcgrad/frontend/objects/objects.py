@@ -11,7 +11,7 @@ from abc import ABCMeta
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from ...errors import ArgumentError, UnsupportedError
+from ...errors import ArgumentError, AttributeArgumentError, UnsupportedError
 from ...ir.types import RecordKind
 from ...rules import compositions
 from .. import binding
@@ -42,7 +42,7 @@ def of_class(interpreter: Interpreter, owner: TupleValue, cls: type, name: str) 
     if found is dataclasses.MISSING and cls.__module__.startswith(compositions.__name__):  # it stands for SciPy's
         interpreter.build.refuse(f".{name} is not supported: srcgrad has no rule for it", error=UnsupportedError)
     if found is dataclasses.MISSING:
-        interpreter.build.refuse(f"{cls.__name__} has no attribute {name!r}", error=ArgumentError)
+        interpreter.build.refuse(f"{cls.__name__!r} object has no attribute {name!r}", error=AttributeArgumentError)
     made = made_for(interpreter, owner, cls, found)
     return interpreter.outside(name, InObject(cls, name)) if made is None else made
 
