@@ -103,7 +103,7 @@ def _with_operands(function: Callable[..., Any], count: int) -> Callable[..., An
 def said(name: str, plain: Callable[..., Any], inside: Any, count: int) -> Callable[..., Any]:
     """What generated code calls: `plain` in plain Python; the result has the dtype of the last operand."""
     listed = ", ".join(f"x{k}" for k in range(count))
-    scope = {"plain": plain, "inside": inside, "kind": _dtype_of_last}
+    scope = {"plain": plain, "inside": inside, "kind": types.unliteral}
     last = f"x{count - 1}"
     exec(
         f"def {name}({listed}):\n    return plain({listed})\n"
@@ -112,10 +112,6 @@ def said(name: str, plain: Callable[..., Any], inside: Any, count: int) -> Calla
     )
     overload(scope[name])(scope["choose"])
     return scope[name]
-
-
-def _dtype_of_last(x: Any) -> Any:
-    return types.unliteral(x)
 
 
 def _result(function: Callable[..., Any], which: int) -> Callable[..., Any]:
